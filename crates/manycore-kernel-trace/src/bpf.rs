@@ -152,8 +152,8 @@ impl Programs {
         let counts = self.map("counts").lookup(&whose.to_ne_bytes(), MapFlags::ANY);
         let counts = counts.ok().flatten().unwrap_or_default();
         let mut counts = Fields(&counts);
-        // Calls that the kernel left out because the program was running on that CPU: a wait each,
-        // at most.
+        // Calls that the kernel omitted because the program was already running on that CPU. Each
+        // is one wait at most.
         let programs = self.object.progs().filter(|program| {
             program.autoload() && (program.name() == OsStr::new(SWITCH)) == (whose == OF_FUTEXES)
         });

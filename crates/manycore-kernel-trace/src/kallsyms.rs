@@ -48,7 +48,8 @@ impl Kallsyms {
             else {
                 continue;
             };
-            // Absolute symbols are no places. Users without the permission see only zero addresses.
+            // Absolute symbols are not addresses of code or data. Users without the permission see
+            // only zero addresses.
             let Ok(address) = u64::from_str_radix(address, 16) else { continue };
             if address == 0 || kind.eq_ignore_ascii_case("a") {
                 continue;
@@ -96,7 +97,8 @@ impl Kallsyms {
 
     /// The call that a return address stands for.
     pub fn frame(&self, address: u64) -> Frame {
-        // The address may be the next function's first: the look-up is for the call before it.
+        // The address may be the first one of the next function, so the call before it is looked
+        // up.
         let symbol = self.at(address.wrapping_sub(1)).filter(|symbol| symbol.is_code);
         Frame {
             module: symbol.and_then(|s| s.module.as_deref()).unwrap_or("kernel").to_owned(),

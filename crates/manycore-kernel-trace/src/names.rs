@@ -265,7 +265,7 @@ pub fn kind(flags: u32) -> &'static str {
     } else if is(flag::READ | flag::WRITE) {
         "rwsem"
     } else {
-        // No flag at all: a semaphore, or the lock of a kernel that says less.
+        // Without any flag: a semaphore, or a lock of a kernel that provides less information.
         "unknown"
     }
 }

@@ -73,7 +73,7 @@ impl Sum {
         let classes = (64 * SKETCH) as f64;
         let empty = self.objects.iter().map(|word| word.count_zeros()).sum::<u32>();
         let guess = classes * (classes / f64::from(empty.max(1))).ln();
-        // As many as were seen at least, and no more than there were waits.
+        // At least the number that was seen, and at most the number of waits.
         let seen = (64 * SKETCH) as u64 - u64::from(empty);
         (guess.round() as u64).clamp(seen, self.waits.max(seen))
     }

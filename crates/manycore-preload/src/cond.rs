@@ -317,8 +317,8 @@ impl Wait<'_> {
             deadline,
             timed_out: Cell::new(false),
         };
-        // Now: once the waiter has been signalled, the program may have destroyed the condition
-        // variable.
+        // Before the signal: once the waiter has been signalled, the program may destroy the
+        // condition variable.
         let number = if STATS { stats::number(&cond.object(caller)) } else { 0 };
         // SAFETY: the mutex is initialised and there, and this thread has locked it (contract of
         // this function).
@@ -391,7 +391,7 @@ impl Wait<'_> {
             // the call returns or unwinds.
             let error =
                 unsafe { cancel::wait_open(wait.waiter.word(), wall.into(), expected, timeout) };
-            // A deadline before 1970 is refused as invalid, but counts as passed all the same.
+            // A deadline before 1970 is refused as invalid, although it also has passed.
             if error == ETIMEDOUT || (error == EINVAL && wait.deadline.is_some()) {
                 // SAFETY: `run` has enqueued it, and only this thread withdraws it, here: a
                 // cancelled thread unwinds from the call above, and does not come here.
@@ -446,7 +446,7 @@ impl StandIn {
     /// The stand-in of a condition variable. All its waiters have the same one, as POSIX requires
     /// of mutexes.
     fn of(c: *const Cond) -> *mut c_void {
-        // A child that does not know yet that it is one would wait for threads that it does not
+        // A child that does not know yet that it was forked would wait for threads that it does not
         // have.
         process::generation();
         let index = (c as usize).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;

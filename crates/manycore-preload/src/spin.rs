@@ -39,7 +39,7 @@ pub unsafe extern "C" fn init<const STATS: bool>(
     // Relaxed: initialised before it is shared.
     lock.store(FREE, Ordering::Relaxed);
     if STATS && !core::ptr::eq(record(lock), &OTHERS) {
-        // Nothing said that the one before it in this place was done with.
+        // The earlier lock at this address was never destroyed.
         stats::destroyed(record(lock));
         stats::initialised(record(lock), caller);
     }

@@ -122,7 +122,7 @@ fn renew() -> Result<(), Outcome> {
     table::forked();
     let ended = reason();
     if ended != Outcome::NotStarted {
-        // It counts in its parent's file: the process may not be able to make one any more.
+        // The child counts in its parent's file, because it may not be able to make one any more.
         end(ended);
         return Err(ended);
     }

@@ -31,14 +31,14 @@ pub unsafe extern "C" fn may_create(blocked: u64) -> bool {
     }
     // A thread of ours would have what the caller has.
     match policy() {
-        // Such a thread would either keep others off its CPU or not get the CPU: a program that
-        // runs in real time makes its calls itself.
+        // Such a thread would either keep others off its CPU or not get the CPU: a real-time
+        // program executes its calls itself.
         libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE => {
             state::end(Outcome::ThreadState);
             return false;
         }
-        // Such a thread would run only when no other thread wants to, although others wait for its
-        // call.
+        // Such a thread would run only when no other thread wants to run, although others wait for
+        // its call.
         libc::SCHED_IDLE if program_threads::count() > 1 => {
             REFUSED.store(clock::now(), Ordering::Relaxed); // Relaxed: as above
             return false;

@@ -50,8 +50,7 @@ impl<T> PerCpu<T> {
                 let value = unsafe { &mut *value };
                 f(value.get_or_insert_with(make))
             }),
-            // Reached if more threads are inside than there are CPUs, or if this one is inside
-            // already.
+            // Reached if more threads than CPUs are inside, or if this thread is inside already.
             None => f(&mut make()),
         }
     }

@@ -76,7 +76,7 @@ fn a_child_combines_for_its_own_threads() {
             s.spawn(move || (0..1_000).for_each(|_| add()));
         }
     });
-    // One thread is in a section, and what another has published waits for it.
+    // One thread is in a section, so what another one has published waits.
     let at_fork = Barrier::new(2);
     let done = AtomicU32::new(0);
     thread::scope(|s| {

@@ -110,8 +110,8 @@ fn sleep_inside(
                 });
             });
         }
-        // A writer that has lost its CPU is named, too, but only the reader has blocked for so
-        // long.
+        // A writer that has lost its CPU is reported as well, but only the reader has blocked for
+        // this long.
         let reported = std::iter::from_fn(|| reports.recv_timeout(UNREPORTED).ok())
             .take_while(|_| Duration::from_nanos(time::now() - entered) < UNREPORTED)
             .find(|(who, blocked_for)| *who == thread && *blocked_for >= BLOCKED);

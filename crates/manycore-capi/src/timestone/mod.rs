@@ -25,7 +25,7 @@ std::thread_local! {
 /// See `manycore/timestone.h`, as for all of these.
 #[unsafe(no_mangle)]
 pub extern "C" fn ts_message() -> *const c_char {
-    // At the end of the thread, when the data are gone, nothing is reported.
+    // At the end of the thread its data is already freed, so nothing is reported.
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
@@ -58,7 +58,7 @@ fn stopped(stop: &Stop) -> Status {
     match stop {
         Stop::Error(error) => refuse(error),
         Stop::Conflict(_) => Status::Conflict,
-        // Recovery calls an operation that asks for something else than in the first place.
+        // Recovery runs an operation again, and it asks for another input than originally.
         _ => Status::Failed,
     }
 }

@@ -248,7 +248,8 @@ fn numbers_change_hands() {
         let other = numbers.clone();
         let thread = thread::spawn(move || {
             other.turn();
-            // Both, and back in the other order: the head comes back with another number below it.
+            // Takes both, and puts them back in the other order: the head comes back with another
+            // number below it.
             let (first, second) = (other.pop(), other.pop());
             [first, second].into_iter().flatten().for_each(|number| other.push(number));
         });
@@ -355,7 +356,7 @@ fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
             let slot = std::ptr::with_exposed_provenance_mut::<Slot>(address);
             // SAFETY: sent here, and answered below.
             unsafe { (*slot).note_part() };
-            // A handler comes, which has to find the caller in a sleep that it ends.
+            // A handler runs. It must find the caller in a sleep that the handler ends.
             while noted.load(Ordering::Relaxed) == 0 {
                 futex::wait(&noted, 0, None);
             }
@@ -383,8 +384,8 @@ fn no_signal_comes_for_a_call_that_is_over() {
     check(3, || {
         let slot = slot(1);
         let address = slot.expose_provenance();
-        // The state that a signal would interrupt: the sender of the signal and the worker's next
-        // call touch it.
+        // Stands for the state that a signal would interrupt. The sender of the signal and the
+        // worker's next call access it.
         let next = Arc::new(Note(UnsafeCell::new(0)));
         let other = next.clone();
         let worker = thread::spawn(move || {

@@ -103,7 +103,7 @@ impl FutexCalls {
         calls.attributes.set_comm(1);
         calls.attributes.set_comm_exec(1);
         calls.attributes.set_task(1);
-        // The events of threads that wake others, too: as short as can be, with a number of calls
+        // For the events of threads that wake others: as short as possible, with a number of calls
         // that is zero.
         let mut returns = Wanted { attributes: attributes(exit, 1), filter: None };
         returns.attributes.set_exclude_callchain_kernel(1);

@@ -115,13 +115,13 @@ impl Pairs {
                 wait.flags = flags;
                 return;
             }
-            // No task waits for any other lock twice at a time: the end of the first wait was lost.
+            // A task never waits for two other locks at a time: the end of the first wait was lost.
             waits.pop();
             self.totals.dropped += 1;
             self.totals.waits += 1;
         }
-        // Only a task itself sleeps, and only for one lock: if others have not ended, their end was
-        // lost.
+        // Only the task itself sleeps, and for one lock at a time. If other waits have not ended,
+        // their end was lost.
         if waits.len() >= NESTED || (!waits.is_empty() && flags & flag::SPIN == 0) {
             self.totals.dropped += waits.len() as u64;
             self.totals.waits += waits.len() as u64;

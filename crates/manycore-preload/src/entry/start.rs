@@ -79,7 +79,7 @@ fn watch_forks() {
 
 extern "C" fn forked_by_libc() {
     thread::renumber();
-    // Asked for now: by its first lock the child may have no other calls left.
+    // Requested now: when the child takes its first lock, all such calls may be forbidden.
     thread::id();
     process::forked_by_libc();
 }

@@ -132,7 +132,7 @@ pub fn holder(mapping: &Mapping, address: *const (), owner: u32) -> u64 {
     let found = slabs(mapping).filter(is_owner).flat_map(of).find(is_it);
     found.map_or(0, |held| {
         let caller = held.caller.load(Ordering::Relaxed);
-        // It may have been released, and the place be another lock's by now.
+        // It may have been released, and the entry may belong to another lock by now.
         if is_it(&held) { caller } else { 0 }
     })
 }

@@ -93,7 +93,7 @@ pub fn key(words: impl IntoIterator<Item = u64>) -> u64 {
     let mix =
         |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let hash = words.into_iter().fold(1, mix);
-    // The multiplications leave the low bits, by which a slot is found, to the low bits of the
-    // words.
+    // In the multiplications the low bits of the result, which select a slot, depend only on the
+    // low bits of the words.
     (hash ^ (hash >> 32)).max(1)
 }

@@ -43,7 +43,7 @@ static FILLING: Futex = Futex::new();
 /// This process' mapping, which is initialised now in a forked child; `None` before it is opened,
 /// or if that failed.
 pub fn get() -> Option<&'static Mapping> {
-    // A child that does not know yet that it is one would count in its parent's.
+    // A child that does not know yet that it was forked would count in its parent's mapping.
     process::generation();
     opened().or_else(inherit)
 }
@@ -130,7 +130,7 @@ pub fn forked() {
     crate::own_lock::set_free(&FILLING);
     // If a child has counted nothing, its own child gets the same mapping as that child.
     if let Some(parents) = opened() {
-        // The parent may have made more of them since, in memory that is not here.
+        // The parent may have made more of them since, in memory that the child does not have.
         let records = parents.header.records.load(Ordering::Relaxed) as usize;
         let records = records.min(room::capacity(Part::Records)) as u32;
         PARENTS_RECORDS.store(records, Ordering::Relaxed);
@@ -140,8 +140,8 @@ pub fn forked() {
     let now = clock::now();
     FORKED.store(now, Ordering::Relaxed);
     PROCESS.store(own_pid(), Ordering::Relaxed);
-    // Otherwise the command is gone, and its directory with it: the child goes on without
-    // statistics, and does not touch the parent's.
+    // If it fails, the command has ended, and its directory was removed. The child continues
+    // without statistics, and does not touch the parent's.
     let made = map_file(now).inspect_err(|_| count_uncounted());
     SPARE.store(made.unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
     if !was_spare.is_null() {
@@ -175,8 +175,8 @@ fn inherit() -> Option<&'static Mapping> {
         copy_records(unsafe { &*old }, unsafe { &*new });
         // Release: partner of the Acquire in `opened`.
         MAPPING.store(new, Ordering::Release);
-        // Release: partner of the Acquire above. Not before there is a mapping: others would take
-        // it for a failure.
+        // Release: partner of the Acquire above. Stored only after `MAPPING`: otherwise another
+        // thread would find neither, and take that for a failure.
         SPARE.store(core::ptr::null_mut(), Ordering::Release);
     }
     // SAFETY: this function has acquired the lock above, and has not released it since.

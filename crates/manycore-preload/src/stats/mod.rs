@@ -106,7 +106,7 @@ fn acquired_without_slab(object: &Object, mode: Mode) {
 fn start_hold(slab: &Slab, object: &Object) {
     let [measured, since] = thread::local().words.get();
     let now = clock::now();
-    // A hold whose end was not seen (another thread unlocked) is given up after a while.
+    // A hold without an observed end (another thread unlocked) is abandoned after some time.
     if measured == 0 || now.wrapping_sub(since) > mapping::FORGOTTEN_TICKS {
         thread::local().words.set([object.address as u64, now]);
     }

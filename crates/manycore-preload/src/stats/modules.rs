@@ -203,7 +203,7 @@ struct Line<'a> {
 fn add_line(mapping: &Mapping, line: &[u8], before: Option<u64>) -> Option<u64> {
     let line = parsed(line)?;
     match line.path {
-        // The kernel's mapping for every process is no file, and yet has a name.
+        // The kernel's mapping in every process is no file, but has a name.
         path if path.starts_with(b"/") || path == b"[vdso]" => add(mapping, &line),
         // Zero-initialised data follows the file's last mapping.
         b"" if before == Some(line.start) => {

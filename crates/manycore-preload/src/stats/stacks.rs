@@ -84,8 +84,7 @@ fn remember(recent: &Recent, number: u32, stack: &Stack, end: usize) {
     let is_near = |place: &usize| place.checked_sub(end).is_some_and(|far| far < FARTHEST);
     // A stack that is kept in part only cannot be compared.
     let is_whole = number != 0 && stack.found > 0 && places.iter().all(is_near);
-    // First and last: a handler of a signal, which may come in between, finds the old stack, none,
-    // or the new one.
+    // Stored first and last: a signal handler in between finds the old stack, none, or the new one.
     recent.stack.store(0, Ordering::Relaxed);
     // SeqCst: keeps the compiler from moving the stores on either side, for such a handler.
     compiler_fence(Ordering::SeqCst);

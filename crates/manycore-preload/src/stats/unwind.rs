@@ -94,7 +94,7 @@ extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
     // `backtrace`, which outlives the call.
     let (address, walk) = unsafe { (_Unwind_GetIP(context) as u64, &mut *walk.cast::<Walk>()) };
     let stack = &mut *walk.stack;
-    // Behind the outermost frame the unwinder returns one more, about which it knows nothing.
+    // After the outermost frame the unwinder returns another one without any information.
     if address != 0 && (stack.found > 0 || address == walk.caller) {
         stack.frames[stack.found] = address;
         if let Some(place) = stack.places.get_mut(stack.found) {

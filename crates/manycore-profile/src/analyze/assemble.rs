@@ -111,8 +111,8 @@ fn add_up(run: &mut Run, stats: &[ProcessStats]) -> Added {
         let mut groups = Groups::of(one, &mut symbols, |record, identity| {
             identities.insert((place, record), identity);
         });
-        // The kernel knows a process by its number: of several programs that it was, the last has
-        // all.
+        // The kernel knows a process by its number. If the process ran several programs, all its
+        // data counts for the last one.
         if stats[place + 1..].iter().all(|later| later.pid != one.pid) {
             unseen.remove(&one.pid);
             let modules = Some(&*one.modules);
@@ -149,8 +149,7 @@ pub fn assemble(mut run: Run, stats: &[ProcessStats]) -> Profile {
         silent: run.silent,
         not_interposed: run.not_interposed.len(),
     };
-    // Without the library nothing was recorded inside processes, so its absence from all of them is
-    // no news.
+    // Without the library no process has records, so they need not be listed as missing.
     let is_news = run.is_interposed || system_calls.is_some();
     let profile = Profile {
         schema: SCHEMA,

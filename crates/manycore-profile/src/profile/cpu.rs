@@ -28,7 +28,8 @@ impl Cpu {
         let all = kernel + user;
         // The samples' sum may exceed what there was.
         let lock_spin = spin.min(all);
-        // A wait's CPU time is not known by kernel and user: it is taken from both alike.
+        // It is not known which part of a wait's CPU time is in the kernel, so both parts are
+        // reduced in proportion.
         let rest = if all > 0.0 { 1.0 - lock_spin / all } else { 1.0 };
         let lock_wait = (waited - spin).max(0.0);
         Self { kernel: kernel * rest, program: user * rest, lock_spin, lock_wait, ready: None }

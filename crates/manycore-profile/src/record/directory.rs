@@ -131,7 +131,8 @@ impl Left {
     fn take(&mut self, entry: &Entry, subject: Subject, poller: &mut Poller) {
         match subject {
             Subject::Locks if poller.found_empty(&entry.path) => {
-                // A directory that cannot be removed alone goes with the outer one: it is empty.
+                // If the directory cannot be removed alone, it is removed with the outer one: it is
+                // empty.
                 let _ = fs::remove_file(&entry.path);
                 self.note_end(entry, false);
             }

@@ -58,7 +58,7 @@ pub fn observe_kernel(
     terminal: &Terminal,
 ) -> Profile {
     let clock = Clock::start();
-    // The whole system has no threads whose CPU time a share could be taken of.
+    // For the whole system there is no total CPU time to relate a share to.
     let cpu_until_now = || own_cpu_time(process?.pid);
     let before = cpu_until_now().unwrap_or_default();
     let mut after = before;
@@ -70,7 +70,8 @@ pub fn observe_kernel(
         let mut fds = vec![PollFd::from_borrowed_fd(inbox.fd(), PollFlags::IN)];
         fds.extend(process.map(|process| PollFd::new(&process.fd, PollFlags::IN)));
         let timeout = POLL.min(left).try_into().expect("a tenth of a second fits");
-        // Interrupted by a signal that the inbox has, or fails for bad descriptors only.
+        // The call is interrupted by a signal that the inbox has. It fails only for invalid
+        // descriptors.
         let _ = poll(&mut fds, Some(&timeout));
         beside.sample();
         // For a process that its parent has reaped: until the last sample.

@@ -83,8 +83,8 @@ pub fn observe(
     let left = directory.read_all(&mut poller);
     let silent = left.silent(&[&running[..], &[leader.pid]].concat());
     let Left { locks: stats, others, calls, lost, .. } = left;
-    // All the data for the report are there, and the directory of statistics is removed: looking up
-    // names can take its time.
+    // All data for the report has been read, and the directory of statistics is removed. Looking up
+    // names may take its time.
     inbox.end_by_default();
     tell_lost(&lost, terminal);
     let left_by = |pid: u32, program: &Path| has_left(pid, program, (&stats, &others, &calls));

@@ -67,7 +67,8 @@ impl Poller {
                     self.done.insert(path.clone());
                     self.empty.insert(path.clone());
                 }
-                // It may still be filled in; or it is no such file, as is said when all is over.
+                // It may be initialised later; or it is not a statistics file, which is reported at
+                // the end.
                 Ok(None) | Err(_) => {}
             }
         }

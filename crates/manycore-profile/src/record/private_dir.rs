@@ -41,7 +41,7 @@ impl PrivateDir {
             // Where there are no locks, nobody else gets it either.
             let is_taken =
                 flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
-            // Another command may have come upon it before it was locked, and removed it.
+            // Another command may have found it before it was locked, and removed it.
             if is_taken || !outer.path().exists() {
                 continue;
             }
@@ -77,8 +77,8 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     if directory.metadata()?.uid() != geteuid().as_raw() {
         return Ok(());
     }
-    // Held until the directory is gone: if it is being made at that time, its owner sees one state
-    // or the other.
+    // Held until the directory is removed: a command that creates it at the same time sees it
+    // complete or not at all.
     flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
     fs::remove_dir_all(path)
 }

@@ -86,7 +86,7 @@ impl ProcessTree {
         match seen.programs.last_mut() {
             Some(last) if last.path == path => {
                 last.samples += 1;
-                // By the second sample the dynamic linker has done its work, as a rule.
+                // By the second sample the dynamic linker has usually done its work.
                 if last.samples >= SAMPLES && !last.is_interposed && last.obstacle.is_none() {
                     last.is_interposed =
                         self.library.as_deref().is_some_and(|library| maps(child.pid, library));

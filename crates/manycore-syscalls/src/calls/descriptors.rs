@@ -93,7 +93,8 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 unsafe fn close_others(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: closing the range is right (contract of this function).
     let close = || unsafe { range_but_ours(first, last, flags) };
-    // Otherwise a file that a worker opens meanwhile beyond the present number would be closed.
+    // Otherwise this would close a file that a worker opens meanwhile beyond the present largest
+    // number.
     let close = || if has_ours() { OFFLOAD.with_descriptors_at_rest(close) } else { close() };
     if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
         known::closing_range(first, last, close)

@@ -18,7 +18,7 @@ pub fn note_flags(flags: usize) {
     if !has(libc::CLONE_VM | libc::CLONE_FILES) || has(libc::CLONE_THREAD) {
         return;
     }
-    // A child that was forked past libc takes leave of its parent's workers first.
+    // A child that was forked without libc's knowledge first forgets its parent's workers.
     let _ = state::check();
     state::end(Outcome::SharedMemory);
     if !has(libc::CLONE_VM) {

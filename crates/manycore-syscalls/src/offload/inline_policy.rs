@@ -119,8 +119,8 @@ impl PathPreference {
         let opened = all.calls.fetch_add(1, ORDER);
         let has_trial =
             opened.is_multiple_of(ROUTES) || (opened < ROUTES && opened.is_power_of_two());
-        // Each begins somewhere else between two calls that are timed: of short connections some
-        // have one, too.
+        // Each route begins at another point between two timed calls, so that some short
+        // connections have a timed call as well.
         let begin = if has_trial { 0 } else { BURST + opened % SAMPLE };
         self.calls.store(begin, ORDER);
         self.is_moving.store(all.is_moving.load(ORDER), ORDER);

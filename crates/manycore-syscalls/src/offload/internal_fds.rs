@@ -148,8 +148,8 @@ pub fn at_rest<R>(f: impl FnOnce() -> R) -> R {
 
 /// Whether a descriptor of this number may become ours.
 pub fn may_own(descriptor: i32) -> bool {
-    // Most numbers are decided without asking the kernel: ours begin at three quarters of the least
-    // limit, or later.
+    // Most numbers need no call of the kernel: ours begin at three quarters of the smallest limit,
+    // or higher.
     let number = u64::from(descriptor.cast_unsigned());
     number >= NUMBERS_MIN / 4 * 3 && numbers().is_some_and(|numbers| numbers.contains(&number))
 }

@@ -56,7 +56,8 @@ impl Offload {
             let by = |call: &Call, way| self.execute(place, (call, kind), flight, way);
             let way = match (settings.mechanism, kind) {
                 (Mechanism::Thread, _) => Way::Threads,
-                // It may take as long as a disk access: the worker has others to serve.
+                // The call may take as long as a disk access, and the worker has other calls to
+                // serve.
                 (_, Kind::File) => Way::BlockingWorker { is_rest: false, done: 0, descriptor: -1 },
                 (Mechanism::Uring, _) => Way::Ring,
                 _ => Way::Threads,
@@ -76,7 +77,7 @@ impl Offload {
             Some(Meaning::Other) | None => return Err(Reason::NoThread),
         };
         // A call that no thread has executed takes less time than any other, and one for which a
-        // thread was made takes more: neither says anything about moved calls.
+        // thread was made takes more. Neither tells anything about moved calls.
         if settings.bypass && self.threads() == threads {
             state.habit.moved(began, &self.family.page().habit);
         }
@@ -95,8 +96,8 @@ impl Offload {
         flight: &PendingCall,
         way: Way,
     ) -> Option<Meaning> {
-        // All signals are blocked, so that no handler can jump out of this in the middle: the call
-        // was sent or was not begun, and no lock is held.
+        // All signals are blocked, so no handler can jump out of this in the middle. The call was
+        // either sent or not begun, and no lock is held.
         let before = raw::block(!0);
         // SAFETY: all signals are blocked by the line above, and the slot stays until `land` or
         // `hand_on`; the rest is the contract of this function.

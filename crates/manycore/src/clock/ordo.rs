@@ -93,7 +93,7 @@ unsafe impl Clock for Ordo {
     #[inline]
     fn fresh(&self) -> u64 {
         // A stamp is ahead of its own clock by the boundary, and that clock is ahead of this one by
-        // the boundary at most.
+        // at most the boundary.
         let fresh = clock::ordered() + 2 * self.boundary + 1;
         loop {
             let now = clock::ordered();
@@ -111,8 +111,8 @@ unsafe impl Clock for Ordo {
 
     #[inline]
     fn pass(&self, stamp: u64) {
-        // Others are behind by the boundary at most, and their stamps ahead of them by that and one
-        // more.
+        // Other clocks are behind by at most the boundary, and their stamps are ahead of them by
+        // the boundary and one tick.
         while clock::ordered() < stamp {
             hint::pause();
         }

@@ -16,8 +16,8 @@
 //!
 //! # Cost
 //!
-//! Two transfers of a line an operation where threads meet, whatever the operation touches: those
-//! lines stay with the combiner.
+//! An operation takes two line transfers if threads contend, whatever it accesses: the lines of the
+//! structure stay with the combiner.
 //!
 //! # When not to use it
 //!

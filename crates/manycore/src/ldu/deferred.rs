@@ -262,7 +262,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     /// For an owner that is about to change data that readers find through the structure.
     pub fn wait_for_reads(&self) {
         if !mutation!("ldu-nobody-waits") {
-            // A thread that has missed the update has had the lock before this, and a thread that
+            // A thread that has missed the update had the lock before this point; a thread that
             // gets it later drains the queue.
             self.shared.with(|_| ());
         }

@@ -133,11 +133,11 @@
 //!
 //! # Cost
 //!
-//! An update is one read-modify-write of the object's line. The first of its kind since the queue
-//! was drained is one more, at the head of the queue: a transfer of that line with [`Global`], none
-//! with the others as long as the thread stays on its core. A drain is one read-modify-write for
-//! each entry, and the cache misses of walking objects that others have written; with the queues of
-//! cores, also a read of the head of each. 24 bytes for each object.
+//! An update is one read-modify-write of the object's line. The first one of its kind since the
+//! queue was drained also is one at the head of the queue. With [`Global`] that transfers the
+//! head's line; with the others it does not, as long as the thread stays on its core. A drain is
+//! one read-modify-write for each entry, and the cache misses of reading objects that others have
+//! written; with a queue for each core, it also reads the head of each. 24 bytes for each object.
 //!
 //! # When not to use it
 //!

@@ -37,7 +37,7 @@ impl Ratio {
     /// Counts updates that have come to the structure from the log.
     pub fn logged(&mut self, updates: u64) {
         self.updates += updates;
-        // It would be at least that after a read; and it may be that none comes any more.
+        // After a read the ratio would be at least this; and there may never be another read.
         self.mean = self.mean.max(self.updates);
     }
 
@@ -88,8 +88,7 @@ impl Eager {
     /// Called with the structure's lock.
     pub fn reconsider(&self, ratio: &Ratio) {
         let was_eager = self.is();
-        // Between the two limits nothing is written, so that others need not fetch the line each
-        // time.
+        // Between the two limits nothing is written, so that other CPUs keep the line.
         let limit = self.below.saturating_mul(1 + u64::from(was_eager));
         let is_eager = ratio.mean() < limit && ratio.pause == 0;
         if is_eager != was_eager {

@@ -352,8 +352,8 @@ impl Adaptive {
             if let Some(is_near) = line_is_near {
                 learned = learned.after_transfer(is_near);
             }
-            // A thread that was woken and found a free lock has not spun: if it counted as a spin
-            // of no length, spins would become ever shorter.
+            // A woken thread that finds the lock free has not spun. If it counted as a spin of zero
+            // length, spins would become shorter and shorter.
             let polled = spun.filter(|spun| !waiter.slept || *spun != 0);
             polled.map_or(learned, |spun| learned.and_success(spun))
         });
@@ -547,7 +547,7 @@ fn leave_alone(waiter: &Waiter, spins: Spins, now: u64) {
         Role::First(_) if spins.stays() && !waiter.starving => time::delay(STINT / LOOKS_IN_STINT),
         Role::One | Role::Poller if spins.is_remote_line() => {
             let apart = APART.max(u64::from(spins.usual()) / LOOKS_IN_WAIT);
-            // At random, since polls could otherwise come at the same moment of each section.
+            // At random, because otherwise polls could always fall on the same part of a section.
             let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
             time::delay(apart + random % apart);
         }

@@ -25,8 +25,9 @@
 //!
 //! # Cost
 //!
-//! Uncontended, a compare-and-swap to draw and a swap to call. Contended, one line transfer a
-//! hand-off for the slot and one a thread for the counter. The lock is large: 8 KiB.
+//! Uncontended: a compare-and-swap to take a slot, and a swap to release. Contended: one line
+//! transfer for the slot in each hand-off, and one for the counter by each thread. The lock is
+//! large: 8 KiB.
 //!
 //! # When not to use it
 //!

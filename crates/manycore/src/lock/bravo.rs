@@ -35,15 +35,15 @@
 //!
 //! # Cost
 //!
-//! With a bias, a reader has two compare-and-swaps of its slot, and three reads of a word that
-//! seldom changes. A writer has those of `PhaseRw`, and with a bias before it reads 4096 slots,
-//! some microseconds. The lock has 40 bytes.
+//! With a bias, a reader executes two compare-and-swaps of its slot, and reads a word that rarely
+//! changes three times. A writer has the cost of `PhaseRw`; with a bias it first reads 4096 slots,
+//! which takes some microseconds. The lock has 40 bytes.
 //!
 //! # When not to use it
 //!
-//! Where writers are frequent: then it is `PhaseRw`, with more to read. A thread that reads must
-//! not begin to read again, and has to be the one that releases. The child of a fork finds the
-//! marks of its parent's threads, as it finds the locks that they held.
+//! Where writers are frequent: then it acts as `PhaseRw`, with more to read. A thread that reads
+//! must not acquire the lock for reading again, and has to release it itself. The child of a fork
+//! finds the marks of its parent's threads, as it finds the locks that they held.
 
 use super::PhaseRw;
 use super::side_door::SideDoor;
@@ -108,13 +108,13 @@ impl Bravo {
     #[inline]
     fn leave(&self) {
         let (slot, mark) = (table::slot(self.mark()), self.mark());
-        // Acquire: a thread that has cleared this thread's mark passes on its writes. Partner of
-        // the SeqCst below. It takes four threads for this to matter, which is more than a model
-        // can have.
+        // Acquire: partner of the SeqCst below. A thread that has cleared this thread's mark passes
+        // on its own writes. This matters only with four threads, which is more than a model can
+        // have.
         let marked = slot.load(Ordering::Acquire) == mark;
         // SeqCst: partner of the load in `is_clear`, to which it releases, and of the writer's
-        // read, see `SideDoor::left`. Acquire on failure: partner of this, of the thread that has
-        // cleared the mark.
+        // read, see `SideDoor::left`. Acquire on failure: partner of this operation in the thread
+        // that has cleared the mark.
         let (done, failed) = (order!(SeqCst, "bravo-leave"), Ordering::Acquire);
         if marked && slot.compare_exchange(mark, 0, done, failed).is_ok() {
             self.door.left();

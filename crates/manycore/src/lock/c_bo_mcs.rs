@@ -24,9 +24,9 @@
 //!
 //! # When not to use it
 //!
-//! Where nodes have to be served evenly: a thread that backs off comes late, and a node may get the
-//! word again at once. On one NUMA node, where `mcs` does the same with half the work. A lock is 1
-//! KiB large.
+//! Where nodes have to be served evenly: a thread that backs off notices a release late, and the
+//! releasing node may get the word again immediately. On one NUMA node, where `mcs` does the same
+//! with half the work. A lock is 1 KiB large.
 
 use super::Exponential;
 use super::cohort::Cohorts;

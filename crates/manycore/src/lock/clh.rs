@@ -31,9 +31,9 @@
 //!
 //! # Cost
 //!
-//! Uncontended, two compare-and-swaps, and a node that is taken and given back. Contended, a
-//! transfer of the node's line a hand-off with any number of CPUs, and another to give the node
-//! back to the store of the thread that it came from.
+//! Uncontended: two compare-and-swaps, and a node that is taken and returned. Contended: each
+//! hand-off transfers the node's line once, with any number of CPUs, and once more to return the
+//! node to the store of its thread.
 //!
 //! # When not to use it
 //!
@@ -93,8 +93,8 @@ impl Clh {
 
     /// Joins the queue, and returns at its head.
     fn enter(&self, node: NonNull<Node>) {
-        // AcqRel: Acquire, partner of the Release in `release`, and of this one in the
-        // predecessor's swap, which shows its node; Release, partner of the Acquire in the
+        // AcqRel. Acquire: partner of the Release in `release`, and of the Release of this swap in
+        // the predecessor, for the predecessor's node. Release: partner of the Acquire in the
         // successor's swap.
         let before = match self.tail.swap(node.as_ptr(), order!(AcqRel, "clh-swap")) {
             Linked::Nothing => return,

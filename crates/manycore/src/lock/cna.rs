@@ -30,8 +30,9 @@
 //!
 //! # Cost
 //!
-//! Uncontended, that of `mcs` and a read of a line that the holder has. Contended, a release reads
-//! the line of each waiter that it passes over, once, for it is then out of the way.
+//! Uncontended: as `mcs`, and a read of a line that the owner has. Contended: a release reads the
+//! line of each waiter that it passes over. It does so once, because such a waiter is then in the
+//! second queue.
 //!
 //! # When not to use it
 //!

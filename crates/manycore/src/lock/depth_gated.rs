@@ -26,12 +26,13 @@
 //!
 //! # Cost
 //!
-//! Uncontended, that of `futex`, by the same instructions. A thread that sleeps changes the count
-//! twice, in the line of the word.
+//! Uncontended: as `futex`, by the same instructions. A thread that sleeps changes the count twice,
+//! in the line of the word.
 //!
 //! # When not to use it
 //!
-//! Where a free lock has to be noticed soon: looks are 0.3 to 4 us apart, by processor.
+//! Where a waiter must notice a free lock soon: it polls only every 0.3 to 4 us, depending on the
+//! processor.
 
 use super::futex::{CONTENDED, FREE, Futex, HELD, acquires_by_word};
 use super::plain::{PlainLock, without_node};

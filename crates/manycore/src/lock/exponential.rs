@@ -19,12 +19,12 @@
 //!
 //! # Cost
 //!
-//! Few tests under contention, and late ones: a free lock may go unnoticed for most of a long
-//! delay. A waiter that uses all its rounds has burnt milliseconds.
+//! Contended, a waiter polls rarely, and notices a free lock late: it may miss it for most of a
+//! long delay. A waiter that uses all its rounds has wasted milliseconds of CPU time.
 //!
 //! # When not to use it
 //!
-//! As for [`Innodb`](super::Innodb), and with critical sections of uneven length, for which the
+//! As for [`Innodb`](super::Innodb). Also with critical sections of varying length, for which the
 //! delay is always either too short or too long.
 
 use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};

@@ -22,13 +22,13 @@
 //! # Cost
 //!
 //! Uncontended: two atomic read-modify-writes. Contended: two system calls and two context switches
-//! a hand-off, some microseconds each. A thread that comes by may overtake a sleeping one, so
-//! throughput holds with any number of threads, and one sleeper may wait for long.
+//! for each hand-off, some microseconds each. An arriving thread may overtake a sleeping one. So
+//! throughput does not fall with the number of threads, but one sleeper may wait for a long time.
 //!
 //! # When not to use it
 //!
-//! Sections below a microsecond on CPUs that have nothing else to do: a sleep costs more than the
-//! wait.
+//! For sections below a microsecond on CPUs that have nothing else to do: a sleep costs more than
+//! the wait.
 
 use super::plain::{PlainLock, waits_with_deadline, without_node};
 use crate::sync::atomic::{AtomicU32, Ordering};

@@ -21,14 +21,14 @@
 //!
 //! # Cost
 //!
-//! With `sleep(0)`, which today takes 50 us and more, a waiter spins for as long, and then notices
-//! a free lock up to that late. With `sched_yield` it spins for less than a microsecond, and polls
-//! at that distance.
+//! With `sleep(0)`, which today takes 50 us and more, a waiter spins for the same time, and then
+//! notices a free lock up to 50 us late. With `sched_yield` it spins for less than a microsecond,
+//! and polls at that interval.
 //!
 //! # When not to use it
 //!
-//! With `sleep(0)`, where a wait has to end soon after the release; with `sched_yield`, on a kernel
-//! that hands the CPU straight back to the waiter while the holder is runnable.
+//! With `sleep(0)`, where a wait has to end soon after the release. With `sched_yield`, on a kernel
+//! that gives the CPU back to the waiter immediately although the owner is runnable.
 
 use super::sleep::SleepPatience;
 use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};

@@ -24,9 +24,9 @@
 //!
 //! # Cost
 //!
-//! A waiter tests the lock about every 150 pauses, and so takes that long to notice a release. It
-//! burns up to 30 times as much before it sleeps: some tens of microseconds. `half-spin` burns half
-//! as much; `double-delay` takes twice as long to notice a release, and to block.
+//! A waiter tests the lock about every 150 pauses, and so may take that long to notice a release.
+//! It tests up to 30 times before it sleeps: some tens of microseconds. `half-spin` spins for half
+//! of that; `double-delay` takes twice as long to notice a release, and to block.
 //!
 //! # When not to use it
 //!

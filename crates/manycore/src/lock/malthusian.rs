@@ -36,9 +36,9 @@
 //!
 //! # When not to use it
 //!
-//! Where waits have to be about as long for all: most are short, and some as long as a thousand
-//! times as many hand-offs as threads wait. With a CPU for each thread and data that fit into its
-//! cache: culling then only costs, above all between several nodes of memory.
+//! Where waiting times should be similar for all: most are short, but some last a thousand times as
+//! many hand-offs as there are waiters. With a CPU for each thread and data that fits into its
+//! cache: then culling has a cost and no gain, above all with several NUMA nodes.
 
 use core::ptr::null_mut;
 

@@ -37,8 +37,8 @@
 //!
 //! # Cost
 //!
-//! Uncontended, a swap and a compare-and-swap, in place of another lock also taking and returning a
-//! node. Contended, a line transfer or two a hand-off with any number of CPUs.
+//! Uncontended: a swap and a compare-and-swap; where the caller provides no node, also taking and
+//! returning one. Contended: one or two line transfers for each hand-off, with any number of CPUs.
 //!
 //! # When not to use it
 //!
@@ -186,9 +186,9 @@ unsafe impl PlainLock for Mcs {
                 return true;
             }
             hint::sleep(pause_ns);
-            // Only a queue that moves is joined: behind a lock that is held for long, nodes left
-            // behind would pile up. (A single thread that takes the lock again and again, with the
-            // same node, looks as if it held on.)
+            // A thread joins only a queue that moves: behind a lock that is held for a long time,
+            // abandoned nodes would pile up. (A single thread that acquires the lock again and
+            // again, with the same node, looks as if it held the lock all the time.)
             if self.holder() != holder {
                 return self.enter_inline(Some(deadline));
             }

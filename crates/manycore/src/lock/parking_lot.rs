@@ -31,8 +31,8 @@
 //!
 //! # Cost
 //!
-//! Uncontended: two compare-and-swaps. Contended: beside sleeping and waking, a bucket's lock on
-//! either side, which all threads meet that park at one lock.
+//! Uncontended: two compare-and-swaps. Contended: beside sleeping and waking, the lock of a bucket
+//! on each side. All threads that park at one lock contend for the same bucket.
 //!
 //! # When not to use it
 //!

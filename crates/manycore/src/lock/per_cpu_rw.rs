@@ -33,15 +33,15 @@
 //!
 //! # Cost
 //!
-//! A reader has two read-modify-writes of a line that stays with its CPU, and looks three times at
-//! one that all share and that writers only change. A writer has a swap of that line, and reads
+//! A reader executes two read-modify-writes of a line that stays with its CPU, and reads a common
+//! line three times, which only writers change. A writer executes a swap of that line, and reads
 //! 128 others. The lock is large: 17 KiB.
 //!
 //! # When not to use it
 //!
 //! Where one section in a hundred writes, or more; for many locks. A thread that reads must not
-//! begin to read again. The child of a fork finds the lock unchanged: a reader or writer that the
-//! child does not have keeps it held.
+//! acquire the lock for reading again. The child of a fork finds the lock unchanged: if a thread
+//! held it that does not exist in the child, it stays held.
 
 use super::PhaseRw;
 use super::side_door::SideDoor;

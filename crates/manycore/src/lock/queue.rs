@@ -56,8 +56,8 @@ impl<N> QueueNode<N> {
     /// Puts another behind this one, or none, as the thread that holds the lock: only at the end of
     /// the queue do others write this link.
     pub(super) fn set_next(&self, next: *mut Self) {
-        // Relaxed: the thread that holds the lock later reads it; and a thread that comes to the
-        // end has it by the queue's tail.
+        // Relaxed: the thread that reads it later holds the lock; or it comes to the end of the
+        // queue, and is ordered by the queue's tail.
         self.next.store(next, Ordering::Relaxed);
     }
 
@@ -151,8 +151,8 @@ impl<N> Queue<N> {
         qnode: *mut QueueNode<N>,
         holder: impl FnOnce() -> *mut QueueNode<N>,
     ) -> bool {
-        // AcqRel: Acquire, partner of the Release in `leave_to` and of this one in the
-        // predecessor's swap, which shows its node; Release, partner of the Acquire in the
+        // AcqRel. Acquire: partner of the Release in `leave_to`, and of the Release of this swap in
+        // the predecessor, for the predecessor's node. Release: partner of the Acquire in the
         // successor's swap.
         let before = match self.tail.swap(qnode, order!(AcqRel, "queue-swap")) {
             Linked::Nothing => null_mut(),

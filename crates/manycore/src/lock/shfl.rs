@@ -251,7 +251,7 @@ impl Node {
     /// Moves this node, which is behind `seen`, to behind `last`; returns whether that was
     /// possible.
     fn move_behind(&self, last: &Self, seen: &Self) -> bool {
-        // At the end of the queue, the link is not the shuffler's to write.
+        // At the end of the queue, the shuffler must not write the link.
         let Some(next) = self.next() else { return false };
         let Some(behind) = last.next() else { return false };
         // Relaxed, all: read by later shufflers and heads, see the page.

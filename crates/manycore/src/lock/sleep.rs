@@ -17,9 +17,9 @@
 //!
 //! # Cost
 //!
-//! A system call a round, and up to 50 us until a free lock is noticed, on an idle machine too.
-//! Little CPU time is lost: of all the family it keeps its throughput best as load grows, at the
-//! price of its peak.
+//! A system call for each round, and up to 50 us until a waiter notices a free lock, even on an
+//! idle machine. Little CPU time is lost: of the whole family, its throughput falls least as load
+//! grows, but its peak is the lowest.
 //!
 //! # When not to use it
 //!

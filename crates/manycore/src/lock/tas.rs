@@ -15,9 +15,9 @@
 //!
 //! # Cost
 //!
-//! Uncontended, one swap and one store: nothing is cheaper. Every attempt of every waiter takes the
-//! line for writing away from the holder, which needs it for the release: with each CPU that waits,
-//! each section takes longer.
+//! Uncontended: one swap and one store, the cheapest of all. Each attempt of a waiter takes the
+//! line away from the owner, which needs it for the release. So each additional waiting CPU makes
+//! each section longer.
 //!
 //! # When not to use it
 //!
@@ -84,8 +84,8 @@ unsafe impl PlainLock for Tas {
         // Release: partner of the Acquire in `try_acquire`.
         let release = order!(Release, "tas-release");
         if cfg!(loom) {
-            // Loom may place the store before every later swap of a waiter, for ever; a swap it
-            // cannot.
+            // With a store, loom may order it before every later swap of a waiter, for ever; with a
+            // swap it cannot.
             self.state.swap(FREE, release);
         } else {
             self.state.store(FREE, release);

@@ -19,13 +19,13 @@
 //!
 //! # Cost
 //!
-//! Uncontended, one addition and one store. All waiters read one line, which each release takes
-//! away from all of them: a transfer for each waiter and hand-off.
+//! Uncontended: one addition and one store. All waiters read one line, which each release
+//! invalidates in all their caches: a transfer for each waiter in each hand-off.
 //!
 //! # When not to use it
 //!
-//! With more runnable threads than CPUs: if the next thread in order does not run, no other can go
-//! on, and the others never give up their CPUs. Each hand-off may take a time slice.
+//! With more runnable threads than CPUs: if the next thread in order does not run, no other one can
+//! continue, and the others never give up their CPUs. Each hand-off may take a time slice.
 
 use super::numbers::Numbers;
 use super::plain::{PlainLock, without_node};

@@ -80,9 +80,8 @@ impl TopWord {
         loop {
             // Relaxed: a hint; the exchange decides and orders.
             let word = self.0.load(Ordering::Relaxed);
-            // Only the head has set the marks, and it needs them no more.
-            // Acquire: partner of the Releases in `release`. Relaxed on failure: nothing was
-            // acquired.
+            // Only the head has set the marks, and it does not need them any more. Acquire: partner
+            // of the Releases in `release`. Relaxed on failure: nothing was acquired.
             let acquire = order!(Acquire, "bypass-head-acquire");
             if word & HELD == 0
                 && self.0.compare_exchange(word, HELD, acquire, Ordering::Relaxed).is_ok()

@@ -16,8 +16,8 @@
 //!
 //! # Cost
 //!
-//! While the lock is held, waiters make no traffic. When it comes free, all of them see it and
-//! swap: of the order of one line transfer for each waiter and hand-off.
+//! While the lock is held, waiters cause no traffic. When it becomes free, all of them see it and
+//! execute a swap: about one line transfer for each waiter in each hand-off.
 //!
 //! # When not to use it
 //!

@@ -74,8 +74,8 @@
 //! # Cost
 //!
 //! A wait: the list's lock, an *or*, and a sleep. A signal without waiters: one load. A signal with
-//! one waiter: the list's lock, two *or*s and a wake-up, which is left out if the waiter does not
-//! sleep yet. A broadcast wakes eight waiters, and each of these wakes another.
+//! one waiter: the list's lock, two *or*s, and a wake-up unless the waiter does not sleep yet. A
+//! broadcast wakes eight waiters, and each of these wakes another one.
 //!
 //! # When not to use it
 //!

@@ -119,8 +119,9 @@ impl<C: Clock> Domain<C> {
         // were detached before that epoch.
         let epoch = self.periods.epoch.load(Ordering::Acquire);
         self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
-        // SeqCst: partner of `stamp` and `advance`. A thread that has not seen this session enter
-        // has announced its epoch before, and takes it that the session begins at that or later.
+        // SeqCst: partner of `stamp` and `advance`. If a thread has not seen this session enter, it
+        // has announced its epoch before, and assumes that the session begins at that epoch or
+        // later.
         self.periods.epoch.load(Ordering::SeqCst)
     }
 

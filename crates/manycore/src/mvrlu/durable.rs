@@ -79,9 +79,9 @@ impl<C: Clock> Domain<C> {
     ///
     /// Reads each thread's line.
     pub fn close(&self, time: u64) {
-        // SeqCst: between the clock and the looks. Partner: the exchange that links a version. A
-        // commit with a stamp up to this time has linked its versions before the clock said this,
-        // and opened its decision before that.
+        // SeqCst: between the reads of the clock and of the decisions. Partner: the exchange that
+        // links a version. A commit with a stamp up to this time has linked its versions before the
+        // clock had this time, and has opened its decision before that.
         fence(Ordering::SeqCst);
         for member in self.members.iter() {
             let record: &Record = member;

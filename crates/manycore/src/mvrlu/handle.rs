@@ -143,8 +143,8 @@ impl<'a, C: Clock> Handle<'a, C> {
     fn now(&self) -> u64 {
         let clock = &self.domain.clock;
         let mut now = if self.waiting.has_snapshots() { clock.fresh() } else { clock.present() };
-        // It sees this thread's own commits, and those that it has seen: under a relaxed clock that
-        // may be a moment ahead.
+        // It sees this thread's own commits, and all commits that those have seen. With a relaxed
+        // clock, these may be slightly in the future.
         while now < self.settled.get() {
             hint::pause();
             now = clock.present();

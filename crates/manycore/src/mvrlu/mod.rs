@@ -123,25 +123,25 @@
 //!
 //! # Cost
 //!
-//! To begin and end a session for the latest takes two stores to the thread's own line and loads of
-//! a line that seldom changes, and a fence where grace periods are frequent; for a snapshot, a read
-//! of the clock as well. Either snapshots or commits, whichever there are fewer of, wait for the
-//! clocks: twice their boundary, 0.2 us on a machine with one socket. To read an object that has no
+//! Beginning and ending a session for the latest versions takes two stores to the thread's own
+//! line, and loads of a line that rarely changes; where grace periods are frequent, also a fence. A
+//! snapshot also reads the clock. Either snapshots or commits, whichever are rarer, wait for the
+//! clocks: twice their boundary, 0.2 us on a machine with one socket. Reading an object without
 //! versions takes the load of a word on its line. A commit takes a read-modify-write of the
-//! thread's own line, one for each object, and a stamp. A grace period reads each
-//! thread's line, and some tens of nanoseconds for each version; and a membarrier, of 1 to 9 us on
-//! two virtual CPUs, where it is so seldom that sessions had better begin without a fence. Memory:
-//! a line or more for each version in the logs, of [`Config::segments`] times
-//! [`Config::segment_bytes`] a thread; objects are aligned to 32 bytes. Memory of objects is used
-//! again but not given back before the domain's end.
+//! thread's own line, one for each object, and a stamp. A grace period reads each thread's line,
+//! and takes some tens of nanoseconds for each version. Where it is so rare that sessions do
+//! without a fence, it also takes a membarrier, of 1 to 9 us on two virtual CPUs. Memory: a line or
+//! more for each version, in the thread's log of [`Config::segments`] times
+//! [`Config::segment_bytes`]; objects are aligned to 32 bytes. The memory of objects is reused, but
+//! not given back before the domain's end.
 //!
 //! # When not to use it
 //!
-//! Where all threads change one object: one transaction at a time wins, others run again. For long
-//! sessions: they keep versions, up to [`Config::segments_max`] segments a thread; then writers
-//! wait, and [`Config::on_stall`] reports the blocking session. For objects of kilobytes, which are
-//! copied for each change. And for code that reads repeatedly in one session to wait for a change:
-//! it sees its own moment for ever.
+//! Where all threads change one object: one transaction at a time succeeds, and the others run
+//! again. For long sessions: they keep versions, up to [`Config::segments_max`] segments a thread;
+//! then writers wait, and [`Config::on_stall`] reports the blocking session. For objects of
+//! kilobytes, which are copied for each change. For code that reads repeatedly in one session to
+//! wait for a change: a session sees the same moment for ever.
 
 #[cfg(not(loom))]
 mod bytes;

@@ -113,7 +113,7 @@ impl<C: Clock> Handle<'_, C> {
         let clock = self.domain.clock();
         // What is detached by the first is discarded by the second.
         for _ in 0..2 {
-            // All commits and detachments so far are then in the past of every clock, and no batch
+            // Then all earlier commits and detachments are in the past of every clock, and no batch
             // has to wait.
             let stamp = clock.fresh().max(clock.stamp());
             while clock.horizon() < stamp {

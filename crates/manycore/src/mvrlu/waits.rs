@@ -104,9 +104,10 @@ impl ClockWaitPolicy {
     }
 
     fn only_snapshots(&self) {
-        // Relaxed: commits have waited for all stamps given before it is seen. Not a store: other
-        // threads may have gone through a round to `BOTH` meanwhile. A commit that then found this
-        // value instead would not be among those for which the grace period waits.
+        // Relaxed: commits have waited for all earlier stamps before this is seen. A
+        // compare-and-swap, because other threads may have gone on to `BOTH` meanwhile. If a store
+        // overwrote that, a commit could find this value instead, and would not be among those for
+        // which the grace period waits.
         let (from, to, relaxed) = (Waiting::COMMITS.0, Waiting::SNAPSHOTS.0, Ordering::Relaxed);
         let _ = self.waiting.compare_exchange(from, to, relaxed, relaxed);
     }

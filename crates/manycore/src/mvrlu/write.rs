@@ -286,8 +286,8 @@ impl<C: Clock> Handle<'_, C> {
         let stamp = self.record.decision.decide(|_| {
             loop {
                 let stamp = domain.stamp();
-                // Later than the stamps on which it is based: under a relaxed clock these may be a
-                // moment ahead.
+                // Later than the stamps on which it is based. With a relaxed clock these may be
+                // slightly in the future.
                 if stamp > settled {
                     break stamp;
                 }
@@ -340,8 +340,8 @@ impl<C: Clock> Handle<'_, C> {
         let head: &Head = unsafe { &*version.master() };
         // Release: partner of the Acquire in `newest`.
         head.store(version.own.older, Ordering::Release);
-        // Release: partner of the Acquire in `sees_undecided`: a thread that takes the next
-        // transaction of this thread for this one finds this.
+        // Release: partner of the Acquire in `sees_undecided`. A thread that mistakes this thread's
+        // next transaction for this one finds this store.
         version.stamp.store(NEVER, Ordering::Release);
     }
 

@@ -33,8 +33,8 @@
 //!
 //! # When not to use it
 //!
-//! Where reads are not rare; where operations have results. Where an object's insertion and removal
-//! are all there is, `ldu` needs neither clock nor sorting, and most of them cancel.
+//! Where reads are not rare, or where operations have results. For an object that is only inserted
+//! and removed: `ldu` needs neither clock nor sorting, and most of these operations cancel.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -189,7 +189,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
             statistics.merges += 1;
             statistics.operations += found;
             statistics.operations_max = statistics.operations_max.max(found);
-            // Stable: an operation that panics takes those behind it with it, and no others.
+            // A stable sort: if an operation panics, those behind it are lost, and no others.
             merged.sort_by_key(|(stamp, _)| *stamp);
             merged.drain(..).for_each(|(_, operation)| structure.apply(operation));
         });

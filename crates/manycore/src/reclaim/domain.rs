@@ -225,8 +225,8 @@ impl Domain {
     /// it has no handle.
     pub(super) fn advance(&self, sections: Option<u32>) -> EpochScan<'_> {
         let now = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
-        // A thread that is seen inside without a fence has been inside: then none is needed to give
-        // up. The model checker has enough to do with the scan that counts.
+        // A thread that is seen in a section without a fence was in it: then this thread can give
+        // up without a fence. (The scan that counts is enough work for the model checker.)
         if !cfg!(loom) {
             let scan = self.scan(now);
             if scan.blocker.is_some() {

@@ -253,8 +253,8 @@ impl<'d> Handle<'d> {
         if self.own().is_due.replace(false) {
             self.check_garbage();
         }
-        // As many as were retired, so that the allocator gives out memory that it has just got
-        // back; four times as many if more than one bag is expired.
+        // As many as were retired, so that the allocator reuses memory that it has just got back;
+        // four times as many if more than one bag is expired.
         let share = if self.record.expired.is_empty() { 1 } else { 4 };
         for _ in 0..share * owed {
             if !self.destroy_one() {
@@ -330,7 +330,7 @@ impl<'d> Handle<'d> {
                 return;
             }
             let blocker = self.advance().blocker;
-            // By another handle this thread may be inside itself: then nothing changes while it
+            // This thread may be in a section of another handle. Then nothing changes while it
             // waits.
             let is_vain = blocker.is_some_and(|blocker| self.domain.is_own(blocker));
             if is_vain || time::has_passed(start, self.domain.config.wait_ns_max()) {

@@ -130,19 +130,19 @@
 //!
 //! # Cost
 //!
-//! A section costs two writes of a line of the thread's own and a read of the epoch's line, which
-//! changes once for some hundred retired objects; and a fence, unless threads had 4,096 sections or
-//! more between two scans for what can be freed and [`Barriers::Auto`] is granted. Retiring costs a
-//! write of two words. Now and then, a read of each thread's line; where readers pass no fence, and
-//! none is inside since too long ago, a system call that interrupts the CPUs on which threads of
-//! the process run. 128 bytes a thread, and for one that retires what is in about four epochs'
-//! bags, of 1 KiB.
+//! A section costs two writes of a line of the thread's own, and a read of the epoch's line, which
+//! changes once for some hundred retired objects. It also costs a fence, unless threads had 4,096
+//! sections or more between two scans for garbage and [`Barriers::Auto`] is granted. Retiring costs
+//! a write of two words. Now and then a thread reads each thread's line. If readers execute no
+//! fence, and a thread has been in a section recently, it also makes a system call that interrupts
+//! the CPUs on which threads of the process run. A thread takes 128 bytes; if it retires objects,
+//! it also takes the bags of about four epochs, of 1 KiB each.
 //!
 //! # When not to use it
 //!
-//! Where memory has to be freed at once, or where readers stay pinned for long. After a fork the
-//! child must not use the domains of its parent: the records of threads that it does not have stay
-//! unchanged.
+//! Where memory has to be freed immediately, or where readers stay pinned for a long time. After a
+//! fork the child must not use the domains of its parent: the records of threads that do not exist
+//! in the child stay unchanged.
 
 mod atomic;
 mod bag;

@@ -77,8 +77,8 @@ unsafe impl Mode for Qsbr {
         let result = f(&guard);
         drop(guard);
         handle.sections += 1;
-        // Garbage is freed as soon as under the other mode, so that the allocator gives out
-        // memory that it has just been given.
+        // Garbage is freed as early as in the other mode, so that the allocator reuses memory that
+        // it has just got back.
         if handle.sections == SECTIONS || handle.qsbr.is_owing() {
             handle.sections = 0;
             handle.qsbr.quiescent();

@@ -102,18 +102,18 @@
 //!
 //! # Cost
 //!
-//! A session for the latest takes two stores to the thread's own line and a fence; a snapshot also
-//! a read of the clock, and of the epoch. To read an object without a copy takes the load of a word
-//! on its line. A commit takes a stamp, two fences and a line that all commits write if snapshots
-//! are taken, a read of the record of each thread, and the wait; so it costs the more the more
-//! threads there are, which is what [`Config::deferred`] divides. Memory: a copy for each object
-//! that is changed, until the commit after it is written back; objects and copies are aligned to 32
-//! bytes.
+//! A session for the latest versions takes two stores to the thread's own line and a fence; a
+//! snapshot also reads the clock and the epoch. Reading an object without a copy takes the load of
+//! a word on its line. A commit takes a stamp, two fences, a read of each thread's record, and the
+//! wait for sessions; if snapshots are used, it also writes a line that all commits write. So a
+//! commit costs more with more threads; [`Config::deferred`] lets several commits share that cost.
+//! Memory: a copy of each changed object, until the following commit is written back; objects and
+//! copies are aligned to 32 bytes.
 //!
 //! # When not to use it
 //!
-//! Where updates are frequent on many CPUs, or sessions last: every commit waits for them, and is
-//! reported ([`Config::on_stall`]) if that takes long. Where a thread commits while it is in a
+//! Where updates are frequent on many CPUs, or sessions are long: every commit waits for the
+//! sessions, and [`Config::on_stall`] reports a long wait. Where a thread commits while it is in a
 //! session of another handle of the domain.
 
 mod config;

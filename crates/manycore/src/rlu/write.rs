@@ -142,8 +142,8 @@ impl<C: Clock> Handle<'_, C> {
         // because the session has it locked.
         unsafe {
             unlock(&*(*copy).master());
-            // Release: partner of the Acquire in `sees`: a thread that takes the next transaction
-            // of this thread for this one finds this.
+            // Release: partner of the Acquire in `sees`. A thread that mistakes this thread's next
+            // transaction for this one finds this store.
             (*copy).stamp.store(NEVER, Ordering::Release);
         }
         self.local().limbo.push(copy);

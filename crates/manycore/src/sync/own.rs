@@ -7,7 +7,7 @@ use super::cpu;
 #[inline]
 pub(crate) fn own_of(places: usize) -> usize {
     let core = cpu::current() as usize;
-    // Usually there is one for each core. This avoids a division, which would be a large part of
-    // the work there.
+    // Usually there is one for each core. This avoids a division, which would take a large part of
+    // the time.
     if core < places { core } else { core % places }
 }

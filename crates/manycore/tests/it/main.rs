@@ -9,7 +9,7 @@
 mod adaptive_rw;
 mod art;
 mod atomic;
-// States by the hundred thousand, of a model: nothing of the library is in it.
+// Hundreds of thousands of states of a model, without any code of the library.
 #[cfg(not(miri))]
 mod asymmetry;
 mod bank;

@@ -62,8 +62,8 @@ fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
                     }
                 });
             }
-            // A writer that has lost its CPU in a session may be named, too, but in the end there
-            // is only the reader.
+            // A writer that has lost its CPU in a session may be reported as well, but at the end
+            // there is only the reader.
             let stall = reports.iter().find(|stall| stall.thread == reader).unwrap();
             assert!(stall.stamp <= entered, "{stall:?}, inside since {entered} or before");
             let high = 1024 * 8 * 75 / 100;

@@ -382,7 +382,8 @@ fn the_process_own_domain() {
         });
     };
     let work = |round: u64, number: u64| {
-        // Before the handle on some threads, after it on others: it goes after that, or before.
+        // On some threads it is set before the handle, on others after it: so it is destroyed after
+        // the handle, or before.
         let set = || AT_THE_END.set(Some(AtTheEnd(dropped.clone())));
         if number.is_multiple_of(2) {
             set();

@@ -136,8 +136,8 @@ macro_rules! tests {
                 times_out::<lock::$lock>();
                 counts::<lock::$lock>(2);
                 counts::<lock::$lock>(4);
-                // A queue of threads that never give up their CPUs takes a time slice for each
-                // hand-off.
+                // If threads never give up their CPUs, each hand-over in a queue takes a time
+                // slice.
                 let info = <lock::$lock as PlainLock>::INFO;
                 if !cfg!(miri) && (info.blocks || !info.order.hands_over()) {
                     counts::<lock::$lock>(16);

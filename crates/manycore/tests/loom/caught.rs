@@ -2,7 +2,7 @@
 //!
 //! A model that crashes, runs out of time, or panics about something else has not noticed the
 //! mutation.
-// It is an ordinary program: the rules for algorithms are not for it.
+// This is an ordinary program, to which the rules for algorithms do not apply.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::io::Read;

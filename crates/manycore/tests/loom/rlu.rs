@@ -181,7 +181,7 @@ fn stays_under_a_wrong_clock(clock: fn() -> Wrong, is_used: bool, readers: usize
         let mut handle = domain.register();
         (0..changes).for_each(|_| assert!(add(&mut handle, &[object], View::Latest)));
         others.into_iter().for_each(|other| other.join().unwrap());
-        // A thread that begins when a commit has returned, sees it all the same.
+        // A thread that begins after a commit has returned sees it nevertheless.
         assert_eq!(read(&mut handle, &[object], View::Snapshot), [changes]);
     });
 }

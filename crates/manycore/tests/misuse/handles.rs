@@ -71,7 +71,8 @@ fn two_handles_of_a_reclamation_domain() {
         assert!(said.contains("would wait for"), "{said}");
         let said = panic_of(|| domain.synchronize());
         assert!(said.contains("would wait for"), "{said}");
-        // Too much for the limit, and only this thread blocks: it goes on, and that is counted.
+        // The garbage exceeds the limit, and only this thread blocks the epoch: it continues, and
+        // that is counted.
         (0..1000).for_each(|n| other.pin().defer(move || _ = std::hint::black_box([n; 8])));
         assert!(domain.overruns() > 0 && domain.held_bytes() > 1 << 12);
         drop(guard);

@@ -87,7 +87,7 @@ impl Directory {
 impl Storage for Directory {
     fn open(&self, name: &'static str) -> io::Result<Arc<dyn Device>> {
         let file = open_file(&self.path.join(name), self.access)?;
-        // Reads have to come from the disk: data that is only in memory may never have got there.
+        // Reads have to come from the disk: data that is only in memory may never have reached it.
         fadvise(&file, 0, None, Advice::DontNeed)?;
         Ok(Arc::new(OpenFile(file)))
     }

@@ -60,8 +60,7 @@ impl Flusher {
             {
                 leader.image_at = leader.journal.used() + leader.journal.capacity() / RETRY_PART;
                 drop(leader);
-                // An error is that of the thread, too, that finds the journal full and tries it
-                // again.
+                // The error also goes to the thread that finds the journal full and tries again.
                 let _ = self.write_image(images, false);
             }
             true

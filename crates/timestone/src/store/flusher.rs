@@ -251,11 +251,10 @@ impl Flusher {
         self.commits.ring(window);
     }
 
-    /// Writes what nobody waits for, until the store is closed.
+    /// Writes the commits for which no thread waits, until the store is closed.
     pub fn write_in_background(&self, retry: Duration) {
         self.commits.answer(retry, || {
-            // An error goes to the waiting tasks, and to the next thread that waits; without an
-            // error, the flush is tried again.
+            // An error goes to the waiting tasks, and the commits are tried again after `retry`.
             let failure = self.sync().err();
             let is_done = failure.is_none();
             self.wakers.wake(self.durable(), failure);

@@ -41,7 +41,7 @@ impl Wakers {
         is_durable: impl Fn() -> bool,
     ) -> (Poll<Result<()>>, bool) {
         let mut waiting = self.0.lock();
-        // With the lock: later durable commits wake the task after it has its place.
+        // With the lock held: later durable commits wake the task after it is registered.
         if is_durable() {
             waiter.take().map(|waiter| waiting.tasks.remove(&waiter));
             return (Poll::Ready(Ok(())), false);
@@ -83,7 +83,7 @@ impl Wakers {
             std::mem::replace(&mut waiting.tasks, later)
         };
         for waker in woken.into_values() {
-            // A waker that panics is not to end the thread that writes the journal.
+            // A waker that panics must not end the thread that writes the journal.
             let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
     }

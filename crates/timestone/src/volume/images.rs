@@ -70,7 +70,7 @@ impl Images {
 
     /// Begins a new life of the journal, after an image with all commits up to the horizon.
     pub(super) fn begin_life(&mut self, image: Image, horizon: u64) -> Result<()> {
-        // The mistake: frames of the life before are taken for those of this one.
+        // The planted mistake: frames of an earlier life are taken for those of this one.
         let is_old = mutation!("life-goes-on");
         self.replace(Superblock {
             life: if is_old { self.superblock.life } else { Life::new(self.superblock.number + 1) },

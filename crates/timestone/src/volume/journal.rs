@@ -110,7 +110,7 @@ impl Journal {
             )));
         }
         let Some((region, life)) = &self.place else { return Ok(()) };
-        // The mistake: frames that the power cut has torn seem to have been on the disk.
+        // The planted mistake: frames that the power cut has torn seem to have been on the disk.
         let is_early = mutation!("frame-claims-flushed");
         let flushed = if is_early { self.end.link.sequence } else { self.flushed };
         let (bytes, link) = frame.seal(*life, self.end.link, horizon, flushed);

@@ -226,7 +226,7 @@ fn transactions_without_closures() {
     assert!(second.stamp() > first.stamp());
     store.wait(first.stamp()).unwrap();
     assert!(first.is_durable() && store.durable() >= first.stamp());
-    // Dropped, it has not been; and one that meets a faster one begins again.
+    // A transaction that is dropped has no effect; one that conflicts with a faster one runs again.
     let mut tx = me.begin(Isolation::Snapshot).unwrap();
     map.insert(&mut tx, 3, 3).unwrap();
     drop(tx);

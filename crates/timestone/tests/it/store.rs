@@ -268,7 +268,7 @@ fn a_buffered_commit_is_written_at_once_and_flushed_with_the_next() {
     assert_eq!(disk.calls() - before, 10, "each is a write, and no flush");
     let killed = open(&disk.survivor());
     assert_eq!(contents(&killed, "numbers").len(), 10, "what the operating system has");
-    // A power cut leaves the first of them, however many, and no other.
+    // A power cut leaves the first of these commits, whatever their number, and no others.
     let mut rng = Rng::with_seed(1);
     let mut lengths = std::collections::BTreeSet::new();
     disk.recording().cuts(disk.calls(), |_, cut| {
@@ -335,7 +335,7 @@ fn after_a_write_that_failed_commits_go_on() {
         disk.plan(0, fault);
         let failed = me.run(|tx| map.insert(tx, 1, 1));
         assert!(matches!(failed, Err(Error::Io { .. })), "{failed:?}");
-        // It has happened in memory, and gets onto the disk with the next.
+        // It has taken effect in memory, and reaches the disk with the next commit.
         me.run(|tx| map.insert(tx, 2, 2)).unwrap();
         drop(me);
         let after_the_crash = open(&disk.below().survivor());

@@ -349,7 +349,7 @@ mod tests {
         modules.add(range(2, 5), file(b"/bb"));
         modules.add(range(6, 0), file(b"/ccc"));
         let found = |epoch| modules.find(0x1800, epoch).unwrap().file.inode;
-        // In between it belonged to no module: then its module is noted too late.
+        // In between it belonged to no module: the module was noted too late.
         assert_eq!([0, 1, 2, 4, 5, 6, NOW].map(found), [2, 2, 3, 3, 4, 4, 4]);
     }
 }

@@ -134,8 +134,8 @@ fn settled<R>(mut sums: impl FnMut() -> Sums, read: impl Fn(&Sums) -> R) -> R {
 fn read_records(mapping: &Mapping, in_slabs: &Sums) -> Vec<Recorded> {
     let header = &mapping.header;
     let mut waiters = waiters(mapping);
-    // A process that dies in the middle of anything leaves counts within the arrays; a bad file
-    // might not.
+    // A process that is killed at any point leaves counts within the arrays; a damaged file may
+    // not.
     let records = (get32(&header.records) as usize).min(RECORDS);
     let distributions = (get32(&header.distributions) as usize).min(HISTOGRAMS);
     let usable = &mapping.distributions[..distributions];
@@ -259,8 +259,8 @@ impl Tally {
             alike: get32(&record.hand_overs.alike).into(),
             unlike: get32(&record.hand_overs.unlike).into(),
             resumed: get(&record.hand_overs.resumed),
-            // Number 0 is shared by all locks without a distribution of their own, so it describes
-            // none of them.
+            // All locks without a distribution of their own share number 0, so it describes none of
+            // them.
             distributions: (1..distributions.len()).contains(&number).then(|| {
                 let mut own = Box::new(Distributed::default());
                 own.add(&distributions[number].wait, &distributions[number].hold);
@@ -318,8 +318,8 @@ impl Tally {
             let largest = distributions.as_ref().and_then(|since| of(since).largest());
             if now > before { now } else { largest.unwrap_or(0).min(now) }
         };
-        // A process that runs may be seen in the middle of a step: then a count is a little less
-        // than before.
+        // A running process may be read in the middle of a step: then a count is a little less than
+        // before.
         Self {
             exclusive: self.exclusive.saturating_sub(before.exclusive),
             shared: self.shared.saturating_sub(before.shared),

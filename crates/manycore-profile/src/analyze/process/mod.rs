@@ -188,10 +188,10 @@ impl ProcessStats {
             holder.into_iter().chain([one.stack])
         });
         let of_orders = noted.orders.iter().map(|one| one.stack);
-        // Read after the records that refer to them, so that all of their targets are there.
+        // Read after the records that refer to them, so that all of their targets exist.
         let stacks = decode::stacks(mapping, of_locks.chain(of_waits).chain(of_orders)).into();
-        // After the stacks, which refer to modules, for the same reason. Where there is no `/proc`,
-        // a process knows nothing of its files.
+        // After the stacks, which refer to modules, for the same reason. Without `/proc`, a process
+        // does not know its files.
         let modules = match Modules::read(mapping) {
             noted if noted.program().is_some() => noted,
             _ => files::seen(key(mapping)),

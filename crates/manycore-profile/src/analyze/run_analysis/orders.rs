@@ -50,8 +50,8 @@ pub fn of(stats: &[ProcessStats], rows: &Rows, symbols: &mut Symbols) -> (Vec<Or
             let steps: Option<Vec<usize>> = circle.iter().map(|step| places[*step]).collect();
             let Some(steps) = steps else { continue };
             let end = Ending::of(&circle, one);
-            // A thread that waits for a lock held by this one may be a thread that a third one sets
-            // free.
+            // The thread that holds the lock may wait for this one until a third thread releases
+            // it.
             if steps.len() == 1 && end == Ending::Open {
                 continue;
             }

@@ -341,7 +341,7 @@ fn counts(mapping: &Mapping, now: u64) -> Vec<(u32, Counts)> {
                 contended: get(&record.contended).saturating_sub(get(&record.hand_overs.resumed)),
                 spin_ns: get(&record.spin_ns),
             };
-            // Conditions, too: which of them are locks is known when all is over.
+            // Conditions as well: which of them are locks is known only at the end of the run.
             (number as u32, counts)
         })
         .collect();

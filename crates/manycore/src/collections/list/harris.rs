@@ -29,11 +29,11 @@
 //!
 //! # Cost
 //!
-//! An update is one compare-and-swap (a removal is two) and a node; threads that meet at one
-//! position retry from the front. Nodes are 8 bytes larger than their contents, in memory as that
-//! of [`RcuList`](crate::collections::list::RcuList). A walk tests each link for a mark, and clears
-//! it only if there is one. Clearing it always would be one more operation between two loads, the
-//! second of which waits for the first, and took a quarter of the throughput.
+//! An update takes one compare-and-swap (a removal takes two) and a node. Threads that conflict at
+//! one position retry from the front. Nodes are 8 bytes larger than their contents, and are managed
+//! as in [`RcuList`](crate::collections::list::RcuList). A walk tests each link for a mark, and
+//! clears it only if there is one. Clearing it always would put another operation between two
+//! dependent loads, which took a quarter of the throughput.
 //!
 //! # When not to use it
 //!

@@ -39,7 +39,7 @@
 //!
 //! A reader writes only its record. An insertion takes one lock, a removal two; other threads want
 //! these only if they change a neighbour. There is a lock for each node: with `adaptive` a node is
-//! 32 bytes larger than its contents. Their memory is as that of
+//! 32 bytes larger than its contents. Nodes are managed as in
 //! [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it
@@ -189,7 +189,8 @@ impl<K: Ord + Send, L: RawLock, F> LazyList<K, L, F> {
             let mut queue = L::Node::default();
             let held = Held::new(&window.before.lock, &mut queue);
             if window.holds() {
-                // While the lock is held, no thread removes the node behind: it is not marked.
+                // While the lock is held, no thread removes the next node, because it is not
+                // marked.
                 if !window.found {
                     node.joint.next.store(window.node, Ordering::Relaxed); // Relaxed: released by the line below
                     window.before.lead_to(node.into_raw().as_ptr());

@@ -38,9 +38,9 @@
 //!
 //! # When not to use it
 //!
-//! Where threads contend all the time: they wait for one line, and a lock or flat combining does as
-//! well. Where the oldest value has to come first, or all values at once:
-//! [`TakeAll`](crate::collections::queue::TakeAll) needs no sections.
+//! Where threads contend all the time: they wait for one line, and a lock or flat combining is as
+//! fast. Where the oldest value has to come first, or all values are taken together:
+//! [`TakeAll`](crate::collections::queue::TakeAll) does that, and needs no sections.
 
 use alloc::boxed::Box;
 use core::fmt;

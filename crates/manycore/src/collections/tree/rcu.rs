@@ -50,10 +50,10 @@
 //!
 //! # Cost
 //!
-//! A reader writes only its record. An insertion takes one lock, and a removal two. With two
-//! children, each node on the way to the heir costs a lock, an allocation and a retired node more:
-//! one or two nodes, if keys come in random order. There is a lock for each node: with `adaptive` a
-//! node is 40 bytes larger than its contents. Their memory is as that of
+//! A reader writes only its record. An insertion takes one lock, and a removal two. If the removed
+//! node has two children, each node on the way to its successor costs a further lock, an allocation
+//! and a retired node: that is one or two nodes, if keys come in random order. There is a lock for
+//! each node: with `adaptive` a node is 40 bytes larger than its contents. Nodes are managed as in
 //! [`RcuList`](crate::collections::list::RcuList).
 //!
 //! # When not to use it

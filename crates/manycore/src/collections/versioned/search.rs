@@ -261,8 +261,8 @@ impl Shape for Search {
         // SAFETY: session and root are there (contract of this function), and links that a session
         // has found lead to nodes that stay until its end; all but the first have keys and values.
         unsafe {
-            // The nodes whose left subtrees are done or left out, and which come next, the last one
-            // first.
+            // The nodes whose left subtrees are done or skipped and which come next; the first of
+            // them is the last of the list.
             let mut path = Vec::new();
             let mut node = (*session.deref(root)).below[RIGHT];
             loop {

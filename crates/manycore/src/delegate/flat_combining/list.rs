@@ -87,7 +87,8 @@ impl<T> List<T> {
                 && now.wrapping_sub(record.last_use.load(Ordering::Relaxed)) > tuning::idle_passes()
                 && record.claim()
             {
-                // The first of the list stays, because others put theirs before it at any time.
+                // The first record stays, because other threads insert theirs before it at any
+                // time.
                 before.next.store(link, Ordering::Relaxed); // Relaxed: as above
                 record.reset();
                 continue;

@@ -34,15 +34,16 @@
 //!
 //! # Cost
 //!
-//! Uncontended, two read-modify-writes of the lock and a read of each record of the list.
-//! Contended, a section costs its thread a compare-and-swap of a record's line, and the combiner
-//! one too. 8 KiB large.
+//! Uncontended: two read-modify-writes of the lock, and a read of each record of the list.
+//! Contended: a section costs its thread a compare-and-swap of a record's line, and costs the
+//! combiner another one. The lock has 8 KiB.
 //!
 //! # When not to use it
 //!
-//! For long sections: they run one after the other on one CPU, whose thread does the work of others
-//! meanwhile, and returns to its own only when no thread publishes any more. A section runs on any
-//! thread: it must not use data bound to its own thread, nor enter the same lock again, nor fork.
+//! For long sections: they run one after the other on one CPU. Its thread works for the others
+//! meanwhile, and returns to its own work only when no thread publishes a section any more. A
+//! section runs on any thread, so it must not use data bound to its own thread, enter the same lock
+//! again, or fork.
 
 mod list;
 mod record;

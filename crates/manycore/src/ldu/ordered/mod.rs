@@ -120,20 +120,22 @@
 //!
 //! # Cost
 //!
-//! An addition is a read of the clock, a write and a read-modify-write in lines of the thread's
-//! own, an allocation for 64 items; under a strict clock also a wait of the boundary, during which
-//! the CPU does nothing else. Taking back: one compare-and-swap. The oldest: the lock and a path
-//! through the tournament, a line of the item, a line of the run for every 256 items; a read of
-//! each run of which nothing is left if the item is younger than the last look. The newest: the
-//! lock, a read of each run, and the tournament. A run is 128 bytes and a segment of 64 items.
+//! An addition reads the clock, and writes lines of the thread's own: one write and one
+//! read-modify-write. It allocates memory once for 64 items. With a strict clock it also waits for
+//! the boundary, during which the CPU does nothing else. Taking an item back is one
+//! compare-and-swap. Removing the oldest item takes the lock, follows a path through the
+//! tournament, and reads the item's line and, for every 256 items, a line of its run. If the item
+//! is newer than the last scan, it also reads each run that was empty then. Removing the newest
+//! item takes the lock, reads each run, and follows the tournament. A run has 128 bytes, and a
+//! segment for 64 items.
 //!
 //! # When not to use it
 //!
-//! Where as much is taken as is added, one at a time: all who take meet at the lock, as with a
-//! queue under a lock, and merging comes on top; [`Ordered::pop_into`] takes many at a time. Where
-//! a queue is mostly empty: each `pop` reads all runs. Where memory must not grow: nobody is
-//! made to wait because much is pending. Where removals have to be local: on a queue, the oldest
-//! item is nobody's own.
+//! Where items are removed one at a time as often as they are added: all removing threads contend
+//! for the lock, as with a queue under a lock, and have to merge runs in addition;
+//! [`Ordered::pop_into`] removes many at a time. Where a queue is mostly empty: each `pop` reads
+//! all runs. Where memory must be bounded: no thread waits because many items are pending. Where
+//! removals have to be local: the oldest item of a queue may be any thread's.
 
 mod merge;
 mod run;

@@ -302,9 +302,9 @@ impl Global {
     /// Takes all entries, the last that came first.
     #[inline]
     pub(super) fn take_all(&self) -> Chain {
-        // Relaxed: earlier writes are seen, and concurrent ones need not be. The model checker does
-        // not notice that a load and another thread's compare-and-swap collide if that thread has a
-        // load before.
+        // Relaxed: earlier writes are seen, and concurrent ones need not be. (The model checker
+        // misses a collision of a load with another thread's compare-and-swap if that thread
+        // executes a load before it.)
         if !cfg!(loom) && self.0.head.load(Ordering::Relaxed).is_null() {
             return Chain(None);
         }

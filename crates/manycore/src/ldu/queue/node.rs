@@ -219,9 +219,9 @@ impl Node {
     ) -> bool {
         // SAFETY: the node is there until it was retired and released (contract of this function).
         let state = &unsafe { node.as_ref() }.state;
-        // Relaxed, here and on failure: the compare-and-swap decides. The model checker does not
-        // notice that a load and another thread's read-modify-write collide if that thread has a
-        // load before it.
+        // Relaxed, here and on failure: the compare-and-swap decides. (The model checker misses a
+        // collision of a load with another thread's read-modify-write if that thread executes a
+        // load before it.)
         let mut before = State(if cfg!(loom) {
             state.fetch_or(0, Ordering::Relaxed)
         } else {
@@ -282,8 +282,8 @@ impl Node {
         // of it is used, so it is valid until `Released` is dropped.
         let state = &unsafe { node.as_ref() }.state;
         let early = mutation!("ldu-second-test").then(|| state.load(Ordering::Relaxed)); // Relaxed: a mistake in any order
-        // AcqRel: partner of `update`. The owner's actions after it has found this update taken are
-        // not seen here; its earlier ones are.
+        // AcqRel: partner of `update`. The owner's earlier actions are seen here; what it does
+        // after it has found that this update was taken is not.
         let both = order!(AcqRel, "ldu-settle");
         let before = State(state.fetch_and(State(u8::MAX).settled(operation).0, both));
         let is_marked = early.unwrap_or(before.0) & operation.mark() != 0;

@@ -151,9 +151,10 @@ impl Spins {
 
 const _: () = assert!(LONGEST_SPIN <= Spins::USUAL as u64);
 
-/// In the high 24 bits, when there was a sign that CPUs are scarce, in units of 256 ns; in the 7
-/// bits below, the least interval between voluntary parks, in units of 400 ns; in the lowest,
-/// whether there was a sign of late. All zero is none, and the shortest interval.
+/// Three numbers in one word. The high 24 bits have the time of the last sign that CPUs are scarce,
+/// in units of 256 ns. The next 7 bits have the shortest interval between voluntary parks, in units
+/// of 400 ns. The lowest bit tells whether there was a sign recently. All zero: no sign yet, and
+/// the shortest interval.
 #[derive(Clone, Copy)]
 pub(super) struct Oversubscription(pub u32);
 

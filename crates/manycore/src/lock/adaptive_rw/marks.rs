@@ -167,8 +167,8 @@ impl Marks {
 
     #[inline]
     fn take_from(&self, cell: &AtomicU64) -> bool {
-        // Acquire, as on failure below: a thread that has taken this thread's mark has left its own
-        // mark instead, and its writes under it.
+        // Acquire, as on failure below: a thread that has taken this thread's mark has left a mark
+        // of its own, with its writes before that mark.
         let mut mark = cell.load(Ordering::Acquire);
         while self.are(mark) {
             let is_last = mark & MOST == ONE;

@@ -64,7 +64,7 @@ impl AdaptiveRw {
     /// Polls until a reader may enter, for as long as that pays; returns whether it has entered.
     fn poll_to_read(&self, preference: Preference) -> bool {
         let (start, patience) = (time::now(), patience());
-        // A thread that reads already, or may, must not wait for a writer that waits for it.
+        // A thread that reads already, or may do so, must not wait for a writer that waits for it.
         let polite = has_many_cpus() && !self.marks().may_have_own();
         let polite = if polite { COURTESY } else { 0 };
         loop {
@@ -327,7 +327,7 @@ impl AdaptiveRw {
             if state & GENERATION == generation {
                 return;
             }
-            // A writer that exists holds the queue, or one that waited in the parent.
+            // If there is a writer, it holds the queue; or it waited in the parent.
             let mends = if state & QUEUED == 0 { MENDING } else { 0 };
             let counts = if state & WRITER != 0 { state & !READERS } else { state };
             let mended = counts & !(GENERATION | PENDING) | generation | mends;

@@ -51,8 +51,8 @@ impl PhaseRw {
 
     #[cold]
     pub(super) fn wait_to_write(&self, deadline: Option<Deadline>) -> bool {
-        // At first to the tail of the chain; after a vain try, during which WOKEN is ours, to its
-        // head.
+        // First to the tail of the chain; after a failed attempt, during which WOKEN belongs to
+        // this thread, to its head.
         let mut end = End::Tail;
         let mut woken = 0;
         let mut overtaken = 0;
@@ -138,7 +138,8 @@ impl PhaseRw {
         let mut handoff = Handoff::NONE;
         let message = loop {
             if handoff.batch.role().is_none() {
-                // Anew after each change: the caller may have become the last to leave.
+                // Read again after each change: the caller may have become the last reader to
+                // leave.
                 handoff = Handoff::choose(chain, state - held, held == WRITER);
             }
             let rest = (state - held) & !(handoff.flags_to_clear | LOCKED | CONTENDED);
@@ -152,10 +153,10 @@ impl PhaseRw {
                 Some(INSISTS) if rest < READER && rest & WRITER == 0 => (rest | WRITER, HOLDS),
                 Some(_) => (rest | WOKEN, TRY),
             };
-            // AcqRel: Release, partner of the Acquires in `try_read` and `try_write`, and in
-            // `lock_chain`;
-            // Acquire, partner of the Release in `release_read`, of readers that have come and
-            // gone since the chain was locked, for the writer that is handed the lock.
+            // AcqRel. Release: partner of the Acquires in `try_read`, `try_write` and `lock_chain`.
+            // Acquire: partner of the Release in `release_read`. Readers may have entered and left
+            // since the chain was locked, and the writer to which the lock is handed has to see
+            // what they did.
             let order = order!(AcqRel, "rw-pass-acqrel");
             match self.state.compare_exchange(state, next, order, Ordering::Relaxed) {
                 Ok(_) => break message,
@@ -180,13 +181,12 @@ impl PhaseRw {
                 taken = LOCKED | CONTENDED; // others may sleep on
                 continue;
             }
-            // In the child of a fork, those that wait and a thread that has locked the chain do not
-            // exist.
+            // In the child of a fork, waiters and a thread that has locked the chain do not exist.
             let void = if stale { GENERATION | SOMEBODY_WAITS | WOKEN | CONTENDED } else { 0 };
             let locked = state & !void | generation | taken;
-            // Acquire: partner of the Release in `unlock_chain` and of the AcqRel in `enlist` and
-            // `pass_on`, and, for the thread that the lock will be handed to, of the Release in
-            // `release_read`.
+            // Acquire: partner of the Release in `unlock_chain`, and of the AcqRel in `enlist` and
+            // `pass_on`. It is also a partner of the Release in `release_read`, for the thread to
+            // which the lock will be handed.
             let acquire = order!(Acquire, "rw-chain-acquire");
             match self.state.compare_exchange(state, locked, acquire, Ordering::Relaxed) {
                 Ok(_) => break stale,

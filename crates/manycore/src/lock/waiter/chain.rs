@@ -203,7 +203,7 @@ impl Batch {
         // SAFETY: the waiters are claimed (contract of this function), and a claimed one stays
         // until it is marked; its links belong to the thread that claimed it.
         while let Some(waiter) = unsafe { node.as_ref() } {
-            // The link is read before the mark, with which the record may vanish.
+            // The link is read before the mark is set, because the record may be gone afterwards.
             node = take_next(waiter);
             // SAFETY: the batch has claimed it, it was taken off the unlocked chain (contract of
             // this function), and it is not touched again: the next link is read above.

@@ -40,7 +40,7 @@ fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> W
             libc::FUTEX_BITSET_MATCH_ANY
         )
     };
-    // A deadline before 1970 is refused as invalid, but it has passed all the same.
+    // A deadline before 1970 is refused as invalid, although it also has passed.
     let passed = result == failed(Errno::ETIMEDOUT)
         || (deadline.is_some() && result == failed(Errno::EINVAL));
     if passed { Woken::TimedOut } else { Woken::Perhaps }

@@ -59,8 +59,8 @@ const PROBES: u32 = 2;
 /// A node in its initial state. It is the caller's until [`give_back`].
 pub fn take<T: Default>() -> NonNull<T> {
     const { assert!(size_of::<T>() <= size_of::<Block>() && align_of::<T>() <= 128) };
-    // A child that does not know yet that it is one would share its stores with threads that it
-    // does not have.
+    // A child that does not know yet that it was forked would share its stores with threads that do
+    // not exist in it.
     process::generation();
     let first = local::local().nodes().cast::<Store>();
     let mut store = first;

@@ -108,8 +108,8 @@ pub fn watch(in_child: extern "C" fn()) {
 /// To be called by a handler of `pthread_atfork`, in the child, by the thread that watches.
 pub fn forked_by_libc() {
     let is_wiped = !core::ptr::eq(word(), &raw const UNWATCHED);
-    // Where the word is wiped and has been noticed, it has been a child's for a while: nothing is
-    // left to do.
+    // If the word is already zero and this was noticed, the process has been a child for some time:
+    // nothing is left to do.
     if !is_wiped || word().load(Ordering::Relaxed) == 0 {
         notice();
     }

@@ -149,7 +149,7 @@ impl Cursor {
             },
         };
         let mut cursor = Self(Vec::new());
-        // In each node on the path, the gap is on the far side of the link that is followed.
+        // In each node on the path, the gap is beyond the link that is followed.
         let far = usize::from(side == Side::Front);
         let inside = if side == Side::Front { Ordering::Greater } else { Ordering::Less };
         // SAFETY: the contract of this function: objects that the session has found stay.

@@ -42,7 +42,7 @@ impl Art {
         session: &mut S,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<(), Conflict> {
-        // The nodes above the last key, and the part of the lowest one that is on the way to it.
+        // The nodes above the last key, and the part of the lowest node that is on the path to it.
         let (mut open, mut last): (Vec<Open>, Option<(Vec<u8>, Below)>) = (Vec::new(), None);
         // SAFETY: the session is open (contract of this function). If it commits, each word is in
         // one leaf, and all nodes can be reached from the anchor.

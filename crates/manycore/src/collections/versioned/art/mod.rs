@@ -81,15 +81,15 @@
 //!
 //! # Cost
 //!
-//! A look-up reads a leaf, and a node for each byte at which keys part, at most one for each byte
-//! of the key, however many keys there are. A node of 4 is one line. A change of a value copies a
+//! A look-up reads a leaf, and a node for each byte at which keys differ: at most one for each byte
+//! of the key, whatever the number of keys. A node of 4 is one line. A change of a value copies a
 //! leaf twice, to the log and back: 24 bytes. A new key also copies a node: 56 to 456 bytes, or for
 //! a wide one 256. Keys and values that are not numbers are objects of their own.
 //!
 //! # When not to use it
 //!
-//! Where keys are compared by more than their bytes. Where whole ranges are read: each leaf is one
-//! object with one key, and a B+tree has 30 keys in an object.
+//! Where the order of keys is not that of their bytes. Where whole ranges are read: each leaf is
+//! one object with one key, and a B+tree has 30 keys in an object.
 
 mod check;
 mod cursor;
