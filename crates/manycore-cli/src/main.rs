@@ -74,7 +74,7 @@ fn execute(cli: &Cli) -> Result<u8> {
     Ok(0)
 }
 
-/// Help and version as clap writes them; a mistake in one line like every other.
+/// Prints help and version as clap formats them, and a mistake in one line like every other error.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // Nothing to be done where stdout is closed.
@@ -93,7 +93,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(Failure::bad_input(what, remedy).report())
 }
 
-/// Rust starts with SIGPIPE ignored; `manycore locks | head -1` is to end like any other filter,
+/// Rust starts with SIGPIPE ignored. `manycore locks | head -1` must end like any other filter,
 /// without a message.
 fn die_of_broken_pipes() {
     // SAFETY: restores the disposition that the process would have had, before any other thread

@@ -14,7 +14,7 @@ use manycore_launch::pattern::regex;
 pub enum Metric {
     /// How long it took, in nanoseconds.
     Wall,
-    /// The first group of the last match in what it printed.
+    /// The first group of the last match in the program's output.
     Printed(Regex),
 }
 
@@ -37,7 +37,8 @@ impl FromStr for Metric {
 }
 
 impl Metric {
-    /// Which values are good: less time; for other quantities more, unless the user says otherwise.
+    /// Which values are good: for times, low ones; for other quantities high ones, unless the user
+    /// says otherwise.
     pub fn better(&self, lower_is_better: bool) -> Better {
         match self {
             Self::Wall => Better::Lower,
@@ -54,7 +55,7 @@ impl Metric {
         }
     }
 
-    /// What the value is called in a table or a sentence.
+    /// The name of the value in a table or a sentence.
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Wall => "wall time",

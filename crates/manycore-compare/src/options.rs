@@ -128,7 +128,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The base line first, then the locks that were asked for.
+    /// The base line first, then the requested locks.
     pub fn candidates(&self) -> Result<Vec<Interposition>> {
         let usual = || ["adaptive", "hybrid", "futex"].iter().filter_map(|name| name.parse().ok());
         let mut specs: Vec<Spec> =
@@ -199,7 +199,7 @@ impl Options {
         }
     }
 
-    /// How long to go on with this many candidates, the base line apart.
+    /// How long to continue with this many candidates, not counting the base line.
     pub fn limit(&self, candidates: usize, terminal: &Terminal) -> Limit {
         let Some(runs) = self.runs else { return Limit::Budget(self.budget) };
         let (runs, fewest) = (usize::from(runs), fewest(candidates));

@@ -26,7 +26,7 @@ pub struct Subject<'a> {
     pub seed: u64,
 }
 
-/// The table and the sentence; `wide`, with the intervals of all values.
+/// The table and the verdict; with `wide`, also the intervals of all values.
 pub fn text(subject: &Subject, ranking: &Ranking, wide: bool) -> String {
     let load = subject.load.as_ref().map(|load| format!("under load by: {load}\n"));
     format!(
@@ -110,7 +110,7 @@ fn word(metric: &Metric, verdict: Verdict) -> &'static str {
     }
 }
 
-/// Below some value one can only say that it is not more.
+/// The memory. Below a certain value it is only known that it is not more.
 fn memory(standing: &Standing) -> String {
     let (bytes, least) = (standing.max_rss.value, standing.max_rss_least as f64);
     if bytes > least { quantity(bytes, "bytes") } else { format!("< {}", quantity(least, "bytes")) }

@@ -37,7 +37,7 @@ pub struct Series {
     pub max_rss_least: u64,
     /// Servers that had to be killed.
     pub killed: usize,
-    /// The use of the CPU in the warm-up, which counts and is not measured.
+    /// The use of the CPU in the warm-up, which does not count as a measurement.
     pub rehearsed: Option<Split>,
 }
 
@@ -54,10 +54,11 @@ pub struct Split {
     pub counted: bool,
 }
 
-/// The fewest runs for which there can be a verdict on this many candidates, the base line apart.
+/// The fewest runs for which a verdict on this many candidates is possible, not counting the base
+/// line.
 ///
-/// By chance the ranks of n pairs all point one way with probability 2^(1-n), and all intervals
-/// together may err with 5 %.
+/// The ranks of n pairs all point one way by chance with probability 2^(1-n). All intervals
+/// together may err with a probability of 5 %.
 pub fn fewest(candidates: usize) -> usize {
     1 + (candidates.max(1) as f64 / 0.05).log2().ceil() as usize
 }
@@ -187,8 +188,8 @@ impl Limit {
         (fitting, Some(note))
     }
 
-    /// Whether the budget is used up although fewer rounds are done than were planned: later runs
-    /// were longer.
+    /// Whether the budget is used up although fewer rounds are done than were planned, because
+    /// later runs took longer.
     fn is_over(self, done: usize, elapsed: Duration, others: usize) -> bool {
         match self {
             Self::Runs(_) => false,

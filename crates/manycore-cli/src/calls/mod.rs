@@ -7,7 +7,7 @@ use manycore_placement::{Choice, Machine, Problem, Request, Tree, choose};
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::preload::Interposition;
 
-/// A choice of CPUs, and the machine that it was made on.
+/// A choice of CPUs, and the machine for which it was made.
 #[derive(Debug)]
 pub struct Calls {
     machine: Machine,
@@ -33,7 +33,7 @@ impl Calls {
         self.choice.leaves_alone()
     }
 
-    /// The same under the program as `interposition`, and these calls.
+    /// `interposition` with these calls moved as well.
     pub fn under(&self, interposition: Interposition) -> Result<Interposition> {
         interposition.with_calls(self.choice.settings())
     }

@@ -13,7 +13,7 @@ use manycore_launch::failure::{Failure, Result};
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/server"));
 const SOURCE: &str = include_str!("../../demo/server.c");
 
-/// Threads per CPU: more than there are CPUs, as servers have.
+/// Threads per CPU: more threads than CPUs, as servers have.
 const THREADS_PER_CPU: usize = 4;
 /// What the server takes at most.
 const THREADS_MAX: usize = 256;
@@ -27,7 +27,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Unpacks it, with its source, to where the report will be: one can go on trying with it.
+    /// Unpacks it, with its source, into the directory of the report, so that the user can continue
+    /// to experiment with it.
     pub fn unpack() -> Result<Self> {
         let cpus = available_parallelism().map_or(1, usize::from);
         let workers = (THREADS_PER_CPU * cpus).min(THREADS_MAX);

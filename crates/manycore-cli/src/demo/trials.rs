@@ -14,9 +14,10 @@ use manycore_launch::terminal::Terminal;
 
 /// How long one run takes.
 const RUN_SECONDS: f64 = 0.6;
-/// Locks that are tried, as far as they are there.
+/// The locks to try, as far as they exist.
 const LOCKS: [&str; 3] = ["futex", "hybrid", "adaptive"];
-/// On a busy machine there are fewer rounds: the demonstration is to take less than a minute.
+/// On a busy machine there are fewer rounds, because the demonstration should take less than a
+/// minute.
 const TIME_MAX: Duration = Duration::from_secs(45);
 
 /// A way to run the server.
@@ -37,7 +38,7 @@ pub struct Tried {
     pub rate: Median,
     /// How many runs there were.
     pub runs: usize,
-    /// Against the server as it is; none for that itself.
+    /// The comparison with the unchanged server; `None` for the unchanged server itself.
     pub comparison: Option<Comparison>,
 }
 

@@ -49,8 +49,8 @@ impl KernelOptions {
         self.kernel.is_some()
     }
 
-    /// Begins to watch a command that is about to be started. If the kernel refuses, that is
-    /// reported but is no failure: the program's own side still has its data.
+    /// Starts to observe before a command is started. If the kernel refuses, this is reported but
+    /// is no failure: the program's own side still has its data.
     pub fn start(&self, terminal: &Terminal) -> Option<Box<dyn KernelWatch>> {
         let scope = if self.system { Scope::System } else { Scope::Command };
         match self.watch(scope)? {
@@ -66,7 +66,7 @@ impl KernelOptions {
         Some(Watch::start_with_futexes(self.kernel?, &Request { scope }))
     }
 
-    /// Watches the system or a process, without starting anything, and samples the process.
+    /// Observes the system or a process, without starting anything, and samples the process.
     pub fn alone(&self, rate: Rate, terminal: &Terminal) -> Result<Profile> {
         let process = self.pid.map(Attached::to).transpose()?;
         let mut inbox = Inbox::open()?;
@@ -89,7 +89,7 @@ impl KernelOptions {
     }
 }
 
-/// What is said when there is nothing to be done.
+/// The error if there is no command, although one is needed.
 pub fn needs_command(command: &[OsString], options: &KernelOptions) -> Result<bool> {
     match (command.is_empty(), options.is_wanted()) {
         (true, false) => {

@@ -146,8 +146,8 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     Ok(end_like(status))
 }
 
-/// The lock that the program gets. One that the library cannot be put under still has its kernel's
-/// side.
+/// The lock for the program. A program that cannot load the library keeps its own lock, and still
+/// has the kernel's side.
 fn lock_under(options: &Options, terminal: &Terminal) -> Result<Spec> {
     if let Err(refusal) = target::can_be_preloaded(&options.command) {
         if !options.kernel.is_wanted() || options.syscalls.is_some() {

@@ -50,7 +50,7 @@ impl Destination {
         self.path.is_none()
     }
 
-    /// Opens the file that this flag names: before the program is run, so that a long run is not
+    /// Opens the file that this flag names, before the program runs, so that a long run is not
     /// lost.
     pub fn open(&self, flag: &str) -> Result<Output> {
         let Some(path) = &self.path else {

@@ -26,8 +26,8 @@ impl FromStr for Rate {
 }
 
 impl Rate {
-    /// Begins to sample programs that are started from now on, or a process. An error says why
-    /// there are no samples; it is no failure.
+    /// Starts to sample programs that are started from now on, or a process. An error is the reason
+    /// why there are no samples, and no failure.
     pub fn start(self, scope: Scope) -> Option<Result<Box<dyn CpuSampler>, String>> {
         self.0.map(|rate| Ok(Box::new(Sampler::start(scope, rate)?) as Box<dyn CpuSampler>))
     }

@@ -102,7 +102,7 @@ pub struct Options {
     command: Vec<OsString>,
 }
 
-/// Becomes the program, or with statistics waits for it. Gives its exit status.
+/// Becomes the program, or with statistics waits for it. Returns its exit status.
 pub fn run(options: &Options, terminal: &Terminal) -> Result<u8> {
     let says_calls = options.stats && options.syscalls.is_some();
     if options.json && !options.explain && !says_calls {
@@ -175,8 +175,8 @@ fn with_statistics(
 }
 
 impl Options {
-    /// The requested lock. A user that asks for other system calls changes only one thing at a
-    /// time.
+    /// The requested lock. The default with moved system calls is glibc's, so that only one thing
+    /// changes at a time.
     fn lock(&self) -> Spec {
         let usual = || if self.syscalls.is_some() { Spec::glibc() } else { Spec::usual() };
         self.lock.clone().unwrap_or_else(usual)

@@ -10,7 +10,7 @@ use crate::support::{compile, copy, directory, executable, failure, manycore};
 
 const HELLO: &str = "int main(void) { return 0; }";
 
-/// Runs a command that has to be refused in one line in which all of these words occur.
+/// Runs a command that must be refused, with an error of one line that contains all of these words.
 fn refused(command: &mut Command, words: &[&str]) {
     let said = failure(2, command);
     assert_eq!(said.lines().count(), 1, "{said}");

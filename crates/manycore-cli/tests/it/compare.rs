@@ -304,7 +304,7 @@ fn other_statuses_can_be_success() {
     assert!(printed(&mut compare(&allowed, script)).contains("glibc"));
 }
 
-/// Counts until it is asked to end, and then prints the count.
+/// Counts until it receives a signal, and then prints the count.
 const COUNTS: &str =
     "n=0; trap 'echo count: $n; exit 0' TERM INT; while :; do n=$((n+1)); sleep 0.01; done";
 

@@ -10,12 +10,11 @@ use serde_json::Value;
 
 const CONTENDED: &str = include_str!("programs/contended.c");
 
-/// What a container of the usual kind has of its own.
+/// The namespaces that a usual container has for itself.
 const OWN: [&str; 6] = ["--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc"];
 
-/// The container has memory that is invisible outside, and the program has a name there that exists
-/// nowhere else. The process that runs the program is not the first one, which would have to reap
-/// all others.
+/// The container has memory that is invisible outside, and the program's path exists only inside.
+/// The process that runs the program is not the first one, which would have to reap all others.
 const SET_UP: &str = "mount --make-rprivate /; mount -t tmpfs none /dev/shm
     cp \"$1\" /dev/shm/inner; shift; \"$@\"; exit $?";
 
@@ -35,7 +34,7 @@ fn container(program: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// Ended with the test, and all of its namespace with it.
+/// Ended together with the test, and with all of its namespace.
 struct Running(Child);
 
 impl Drop for Running {
@@ -55,7 +54,7 @@ fn children(process: u32) -> Vec<u32> {
     list.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// The process of the program, by its number out here, once it keeps statistics.
+/// The program's process, by its number outside, once it has statistics.
 fn inner(process: u32) -> Option<u32> {
     let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     if maps.contains("/dev/shm/inner") && maps.contains(".stats") {
@@ -91,7 +90,7 @@ fn a_program_in_a_container_is_watched_from_outside() {
     assert!(hot["acquired"].as_u64().unwrap() > 0 && picture["cpu"]["program"].is_f64(), "{text}");
 }
 
-/// As in a container for which nobody has asked for rights.
+/// As in a container without additional rights.
 #[test]
 fn a_program_is_profiled_within_a_container_without_privileges() {
     if !can_contain() {

@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::support::{directory, failure, manycore, printed};
 use serde_json::Value;
 
-/// A figure whose truth is known: more threads under one lock do not do twice as much, and two do
-/// not do less than a hundredth.
+/// A figure with a known result: more threads under one lock do not achieve twice the throughput,
+/// and two do not achieve less than a hundredth.
 const FIGURE: &str = r#"
 title = "One <lock>"
 source = "a test & nothing else"

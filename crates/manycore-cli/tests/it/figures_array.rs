@@ -39,7 +39,7 @@ over = { series = "lock:mcs", threads = 1 }
 at_most = 2
 "#;
 
-/// A directory with a figure in it, whose name a shell has to quote.
+/// A directory with a figure whose name a shell has to quote.
 struct Room {
     directory: tempfile::TempDir,
 }
@@ -70,15 +70,15 @@ impl Room {
         command
     }
 
-    /// Has it written, in three tasks; returns what is said.
+    /// Exports the figure in three tasks; returns the output.
     fn export(&self, engine: &str) -> String {
         let array = self.array();
         let out = ["--export", engine, "--tasks", "3", "--out", array.to_str().unwrap()];
         printed(&mut self.figures(&out))
     }
 
-    /// Whether the results of the tasks are all that a figure needs, and the output is the same as
-    /// without them.
+    /// Checks that the results of the tasks are all that the figure needs, and that the output is
+    /// the same as without tasks.
     fn check(&self) {
         let array = self.array();
         let results = array.join("results");

@@ -28,8 +28,8 @@ fn records(text: &str) -> Vec<Value> {
     results["measurements"].as_array().unwrap().clone()
 }
 
-/// Whether the kernel's locks were watched; if not the record has the reason, and so has the test's
-/// log.
+/// Whether the kernel's locks were observed. If not, the record has the reason, and so has the
+/// test's log.
 fn was_watched(record: &Value) -> bool {
     let parameters = &record["parameters"];
     if parameters["kernel_source"].is_string() {
@@ -80,7 +80,7 @@ fn processes_do_jobs() {
     assert_eq!(fs::read_dir(inside).unwrap().count(), 0, "nothing is left behind");
 }
 
-/// Each kind by itself: one that fails would fail the run.
+/// Each kind of job alone: one that fails would fail the run.
 #[test]
 fn every_kind_of_job_is_done() {
     for kind in ["files", "memory", "fork", "exec", "pipes", "arithmetic"] {
@@ -132,8 +132,7 @@ fn threads_fault_while_others_map() {
     assert!(mmap_lock.is_some(), "{}", records[3]);
 }
 
-/// A signal, either one, ends the command in the middle of a long run: no process and no file is
-/// left.
+/// Either signal ends the command in the middle of a long run, and leaves no process and no file.
 #[test]
 fn a_signal_leaves_nothing() {
     use std::os::unix::process::ExitStatusExt;
@@ -155,7 +154,7 @@ fn a_signal_leaves_nothing() {
     }
 }
 
-/// Killed outright, the command can clean nothing up: its processes end all the same.
+/// If the command is killed, it cannot clean up. Its processes end nevertheless.
 #[test]
 fn the_processes_end_with_the_command() {
     let place = directory();
@@ -171,7 +170,7 @@ fn the_processes_end_with_the_command() {
     eventually("its processes end", || !runs(&order));
 }
 
-/// The order that the load of this command has got: an argument that no other process has.
+/// The order that the load of this command has received: an argument that no other process has.
 fn order_of(command: u32) -> Option<String> {
     let children = fs::read_to_string(format!("/proc/{command}/task/{command}/children")).ok()?;
     let load = children.split_whitespace().next()?;
@@ -189,7 +188,7 @@ fn tree(directory: &Path) -> Vec<String> {
     below.collect()
 }
 
-/// A job that cannot be done ends it with a reason.
+/// A job that cannot be done ends the load with the reason.
 #[test]
 fn a_load_that_fails_says_why() {
     let place = directory();
@@ -211,8 +210,8 @@ fn a_load_that_fails_says_why() {
     assert_eq!(tree(place.path()), [""; 0], "there is nothing to draw");
 }
 
-/// The command as another user, who can start it wherever it was built: the directory has a copy of
-/// it.
+/// Runs the command as another user. It may have been built where that user cannot read, so the
+/// directory has a copy of it.
 fn as_user(user: u32, arguments: &[&str], place: &Path) -> Command {
     let here = place.join("manycore");
     copy(Path::new(env!("CARGO_BIN_EXE_manycore")), &here);

@@ -8,8 +8,8 @@ use std::process::Command;
 use crate::support::{calls_library, compile, directory, failure, manycore, printed, stderr};
 use serde_json::Value;
 
-/// Sends ROUNDS messages to itself, under a lock; with a second argument it runs that meanwhile,
-/// and with a third, a number, it forks that number of children, which send one message each.
+/// Sends ROUNDS messages to itself, with a lock held. Meanwhile it runs its second argument, if
+/// there is one. A third argument is the number of children to fork, which send one message each.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ fn program(directory: &Path) -> String {
     compile(directory, "messages", PROGRAM, &["-O1", "-pthread"]).to_str().unwrap().to_owned()
 }
 
-/// The messages on standard error about a program that ends well.
+/// The messages on standard error of a program that ends well.
 fn said(command: &mut Command) -> String {
     let output = command.output().expect("the command runs");
     assert!(output.status.success(), "{}", stderr(&output));

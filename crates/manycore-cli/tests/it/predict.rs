@@ -135,11 +135,11 @@ fn range(program: &Path, what: &str, threads: &str) -> (f64, f64) {
     (ratio["low"].as_f64().unwrap(), ratio["high"].as_f64().unwrap())
 }
 
-/// A count in simulated time is off by a section or two out of some hundreds.
+/// A count in simulated time may be off by one or two sections out of some hundreds.
 const COUNTED: f64 = 1.01;
 
-/// Programs that get faster by a factor that is known, whatever else their machine does: the range
-/// holds it.
+/// Programs that get faster by a known factor, whatever else their machine does: the range contains
+/// it.
 #[test]
 fn the_range_holds_the_truth() {
     let directory = directory();

@@ -34,8 +34,8 @@ impl Drop for Running {
     }
 }
 
-/// A command's observations of a process, as JSON; none if the kernel does not permit it, which is
-/// then in the test's log.
+/// A command's observations of a process, as JSON; `None` with a message in the test's log if the
+/// kernel does not permit them.
 fn seen(command: &mut Command) -> Option<(Output, Value)> {
     judged(command.output().unwrap())
 }
@@ -198,7 +198,7 @@ fn processes_in_a_namespace_are_those_that_are_seen_there() {
     }
 }
 
-/// The command under a limit of open files that is too low for the watched program.
+/// The command with a limit of open files that is too low for the observed program.
 fn with_few_files() -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -S -n 64; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_manycore")]);

@@ -15,7 +15,7 @@ use serde_json::json;
 const THREADS: u64 = 6;
 const ROUNDS: u64 = 5_000;
 
-/// Threads that take each of the locks this many times, and then an end of one's choice.
+/// Threads that take each of the locks this many times. The program's end is a parameter.
 const THREADED: &str = r#"
 #include <pthread.h>
 #include <signal.h>
@@ -160,8 +160,8 @@ fn a_forked_process_that_locks_nothing_leaves_an_empty_file() {
     assert_eq!((used.len(), empty.len()), (2, 2));
 }
 
-/// A child that can open no file any more when it first takes a lock: the kernel kills it for that,
-/// or there is another root.
+/// A child that cannot open any files when it first takes a lock: the kernel kills it for that, or
+/// its root is another one.
 const LOCKED_UP: &str = r#"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -217,8 +217,9 @@ fn a_child_that_may_open_no_file_is_counted() {
     }
 }
 
-/// A thread holds the lock for 200 ms and longer while another waits, in a process that may not
-/// read the time stamp counter. It prints for how many nanoseconds the other knows that it waited.
+/// One thread holds the lock for 200 ms and longer while another one waits, in a process that may
+/// not read the time-stamp counter. It prints the nanoseconds for which the other thread measured
+/// its wait.
 const WITHOUT_COUNTER: &str = r#"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -322,7 +323,7 @@ fn a_limit_on_the_size_of_files_ends_no_program() {
     }
 }
 
-/// Forked while the parent's threads take and make locks; then all of the child's threads take
+/// Forks while the parent's threads take and create locks. Then all of the child's threads take
 /// theirs at the same time.
 const CROWDED: &str = r#"
 #include <pthread.h>
@@ -399,8 +400,8 @@ fn many_processes_are_summed_up_while_they_come_and_go() {
     assert_eq!(profiled.processes().len(), 300);
 }
 
-/// Children, ten at a time; each waits for a lock that another of its threads has, and takes one of
-/// its own.
+/// Makes children, ten at a time. Each waits for a lock that another of its threads has, and takes
+/// one of its own.
 const FERTILE: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -461,8 +462,8 @@ fn processes_beyond_a_thousand_are_kept_as_one() {
     assert_eq!(sum(&|wait| wait["contended"].as_u64().unwrap()), contended);
 }
 
-/// In a namespace of its own, where its number belongs to no process outside: many children, and
-/// then the lock again.
+/// In a PID namespace of its own, whose process numbers mean nothing outside: makes many children,
+/// and then takes the lock again.
 const ENCLOSED: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>

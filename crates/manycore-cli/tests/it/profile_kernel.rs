@@ -39,7 +39,8 @@ fn a_commands_waits_add_up() {
     assert!(stderr(&output).contains("Locks of the kernel, most waited for first"));
 }
 
-/// `own_futex`'s own measurements: the time waited, in nanoseconds, and the number of waits.
+/// The measurements of `own_futex` itself: the time waited, in nanoseconds, and the number of
+/// waits.
 fn measured(output: &[u8]) -> [f64; 2] {
     let text = String::from_utf8_lossy(output);
     let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
@@ -346,8 +347,8 @@ fn who_may_not_is_told_what_to_grant() {
     assert!(stderr(&output).contains("the kernel is not watched"), "{}", stderr(&output));
 }
 
-/// With only these capabilities no user may watch. A tool gives them, since a test would have to
-/// give up its own.
+/// With only these capabilities a user other than root may observe the kernel. A tool sets them,
+/// since a test would have to give up its own.
 #[test]
 fn who_has_the_capabilities_needs_no_root() {
     // CAP_SYSLOG, CAP_PERFMON and CAP_BPF: no process in a container can grant a capability that

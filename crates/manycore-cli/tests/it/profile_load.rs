@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use crate::support::real::{Profiled, profiling};
 use crate::support::{compile, directory};
 
-/// Groups of threads; each thread goes through locks of its own group, several times each, and
-/// never stays on the CPU, so it mostly finds a lock held. The end's time is on standard output.
+/// Groups of threads. Each thread takes the locks of its own group, several times each, and then
+/// yields the CPU, so it mostly finds a lock held. Prints the end's time to standard output.
 const CONVOYS: &str = r#"
 #include <pthread.h>
 #include <sched.h>
@@ -99,7 +99,7 @@ fn ten_million_waits_are_reported_within_ten_seconds() {
     assert!(report < 10.0 && peak < 512 && page < 5.0, "{report} s, {peak} MiB, page {page} MiB");
 }
 
-/// The most memory that the command or the program have had.
+/// The most memory that the command or the program has used.
 fn children_peak_mib() -> i64 {
     // SAFETY: all zeros are a `rusage`, and the system writes this one.
     let usage = unsafe {

@@ -102,7 +102,7 @@ fn waits_for_work_are_none() {
     }
 }
 
-/// An interpreter whose threads compute: all but one of them wait for its lock.
+/// An interpreter whose threads compute, so that all but one of them wait for its lock.
 fn interpreter(command: &str, script: &str, threads: f64) {
     let directory = directory();
     let is_there =

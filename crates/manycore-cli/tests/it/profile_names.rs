@@ -51,7 +51,8 @@ fn assert_placed(profiled: &Profiled, module: &str, how: &str) {
     assert!(names.iter().any(of_heap), "{how}: {names:?}");
 }
 
-/// Compiles the program, and a library of the same that another one uses, and profiles both.
+/// Compiles the program, and a library from the same source that another program uses, and profiles
+/// both.
 fn link_and_profile(compiler: &str, flags: &[&str], both: bool) {
     let directory = directory();
     let here = directory.path();
@@ -135,8 +136,8 @@ fn plugin(directory: &Path, file: &str, name: &str) -> PathBuf {
     compile(directory, file, PLUGIN, &["-O1", "-g", "-shared", "-fPIC", &define])
 }
 
-/// The plug-ins' own locks, each with the place where it was waited for; and whether all were at
-/// one address.
+/// Checks the plug-ins' own locks, each with the place where threads waited for it, and whether all
+/// had the same address.
 fn assert_plugins(profiled: &Profiled, names: &[&str]) {
     for name in names {
         let lock = profiled.lock(&format!("{name}_lock"));
@@ -265,7 +266,8 @@ fn a_program_in_another_root_without_proc() {
     assert_placed(&profiled, "other", "without /proc");
 }
 
-/// The number that a program printed as its own: files with it are removed at the end.
+/// The file for a number that a program printed as its own process number. Files with that number
+/// are removed at the end.
 struct Map(String);
 
 impl Drop for Map {
@@ -303,7 +305,7 @@ fn code_that_is_made_at_run_time_has_the_names_that_its_maker_tells() {
 }
 
 /// Puts a map of code into the program's own `/tmp`, which is an overlay, under the process number
-/// that the program itself sees.
+/// that the program itself has there.
 #[test]
 fn code_that_is_made_in_another_namespace() {
     let directory = directory_elsewhere();

@@ -8,8 +8,8 @@ use crate::support::{compile, directory, stderr};
 
 const NOTES: &str = include_str!("programs/notes.c");
 
-/// Runs a mode of the program; the causes of the notes, each once, in the order of the alphabet.
-/// None if it cannot be shown here.
+/// Runs a mode of the program; returns the causes of the advice, each once, in alphabetical order.
+/// `None` if this machine cannot show it.
 fn causes(mode: &str) -> Option<(Vec<String>, Profiled)> {
     let directory = directory();
     let program = compile(directory.path(), "notes", NOTES, &["-O1", "-pthread"]);
@@ -27,13 +27,13 @@ fn causes(mode: &str) -> Option<(Vec<String>, Profiled)> {
     Some((causes, profiled))
 }
 
-/// A lock's purpose and its cost: each mode shows its own of these.
+/// The pieces of advice about a lock's use and cost: each mode leads to its own.
 const OF_USE: [&str; 3] = ["read-mostly", "readers-exclude", "update-heavy"];
 const OF_COST: [&str; 2] = ["hot-lock", "long-hold"];
 const OF_PLACE: [&str; 1] = ["false-sharing"];
 
-/// Asserts that a mode has exactly these out of some causes, and that a note's evidence has these
-/// words. Other causes may come from a busy machine.
+/// Checks that a mode has exactly these of some causes, and that the evidence of the advice
+/// contains these words. A busy machine may add other causes.
 fn shows(mode: &str, among: &[&str], expected: &[&str], evidence: &str) {
     // On a busy machine a lock's cost depends on the CPU time that others leave: it may differ in
     // one run, but not in all.

@@ -8,8 +8,8 @@ use crate::support::real::profile;
 use crate::support::{compile, directory};
 use serde_json::{Value, json};
 
-/// Locks that come and go, locks that are many at a time, and locks of two sorts that one function
-/// sets up.
+/// Locks that exist one after the other, locks that exist at the same time, and locks of two kinds
+/// that one function creates.
 const CROWDS: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>

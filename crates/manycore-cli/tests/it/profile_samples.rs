@@ -39,9 +39,9 @@ fn are_there(samples: &Value, of_kernel: bool) -> bool {
     false
 }
 
-/// A share is as announced: within four standard errors, and three points for the program's other
-/// work. A share of all or nothing also has an error: it may be less by those points, and 3 of 98
-/// samples are not much.
+/// Checks that a share is the expected one, within four standard errors, and three points for the
+/// program's other work. A share of 0 or 1 also has an error: it may be off by those points, and 3
+/// of 98 samples are not many.
 fn assert_share(what: &str, shares: &Value, part: &str, expected: f64) {
     let (share, samples) = (shares[part].as_f64().unwrap(), shares["samples"].as_f64().unwrap());
     let likely = expected.clamp(0.03, 0.97);
@@ -141,7 +141,7 @@ fn forbid_perf(command: &mut Command) {
     unsafe { command.pre_exec(forbid) };
 }
 
-/// A few milliseconds of a program that takes a lock.
+/// A program that takes a lock for a few milliseconds.
 const LOCKS: &str = "#include <pthread.h>\n\
     static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER;\n\
     int main(void) { for (int i = 0; i < 100000; i++) { pthread_mutex_lock(&hot); pthread_mutex_unlock(&hot); } }\n";

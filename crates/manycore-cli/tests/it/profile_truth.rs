@@ -24,7 +24,8 @@ const STARTING: f64 = 0.2;
 /// One wait in this many is sampled, on average.
 const SPIN_PERIOD: f64 = 8.0;
 
-/// The program's output: numbers by the first word of a line, or by that and a thread's number.
+/// The numbers in the program's output, by the first word of a line, or by that and a thread's
+/// number.
 fn said(text: &str) -> HashMap<String, Vec<f64>> {
     let line = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -39,7 +40,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Asserts that a figure is right to a share of the truth.
+/// Checks that a figure is right within a share of the truth.
 fn assert_near(what: &str, figure: f64, truth: f64, share: f64) {
     let off = (figure / truth - 1.0).abs();
     assert!(off <= share, "{what}: {figure} where it is {truth}, off by {off:.3} of {share:.3}");
@@ -250,7 +251,7 @@ fn program_start(profiled: &Profiled) -> f64 {
     number(&profiled.processes()[0]["started"])
 }
 
-/// The holder is recorded for one wait in some: of two holders, each has its share.
+/// The holder is recorded for sampled waits: of two holders, each has its share.
 fn holders(profiled: &Profiled, truth: &HashMap<String, Vec<f64>>) {
     let gate = place(profiled, "gate (");
     let by = |function: &str| -> f64 {
@@ -328,8 +329,8 @@ fn orders(profiled: &Profiled) {
     assert_eq!((steps, &cycle["deadlocked"]), (expected.to_vec(), &json!(false)));
 }
 
-/// The time waited according to the kernel's tracepoints, for the plain program: within 10 % of the
-/// program's own report for that run, as the library's is for its own run.
+/// The time waited according to the kernel's tracepoints, for the unmodified program. It is within
+/// 10 % of the program's own report for that run, as the library's is for its run.
 #[test]
 fn waits_agree_with_tracepoints() {
     let directory = directory();

@@ -195,7 +195,7 @@ fn threads_queues_and_holders_are_as_the_program_says() {
     the_holder_is_known(&profiled, locks[0]);
 }
 
-/// In all waits, the owner had acquired the lock in `hold`.
+/// For all waits, the call that had acquired the lock is in `hold`.
 fn the_holder_is_known(profiled: &Profiled, first: usize) {
     let blocking = array(&profiled.json, "blocking");
     assert!(!blocking.is_empty());
@@ -410,7 +410,7 @@ fn orders_without_room_are_counted_and_said() {
     assert!(table.contains(&line), "{table}");
 }
 
-/// Two threads that meet in a circle at their first steps, and are ended by a signal.
+/// Two threads that meet in a circle at their first steps. A signal ends them.
 const DEADLOCK: &str = r#"
 #include <pthread.h>
 #include <unistd.h>
@@ -432,7 +432,7 @@ int main(void) {
 }
 "#;
 
-/// A thread that waits for a lock that it has: first until another thread releases it, then, with
+/// A thread that waits for a lock that it holds: first until another thread releases it; then, with
 /// an argument, for ever.
 const ALONE: &str = r#"
 #include <pthread.h>

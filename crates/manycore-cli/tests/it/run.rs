@@ -177,7 +177,7 @@ fn there_are_no_statistics_of_glibc() {
     assert!(said.contains("no statistics") && said.lines().count() == 1, "{said}");
 }
 
-/// A run with system calls elsewhere, under a library that does nothing.
+/// A run with moved system calls, and a preloaded library that does nothing.
 fn elsewhere(directory: &std::path::Path, arguments: &[&str]) -> std::process::Command {
     let library = empty_library(directory);
     let calls = directory.join("libmanycore_syscalls.so");

@@ -36,7 +36,7 @@ while True:
     connection.close()
 "#;
 
-/// Asks the server which lock it has; prints a rate that depends on it.
+/// Asks the server for its lock; prints a rate that depends on it.
 const LOAD: &str = r#"
 import socket, sys
 where = sys.argv[1]

@@ -95,8 +95,8 @@ fn mask(text: &str, name: &str) -> u64 {
     u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
 }
 
-/// The dispositions that `nohup` and careless parents leave to a program are the same under the
-/// command; and signals are passed on all the same.
+/// With the command, a program has the same dispositions as `nohup` and careless parents leave to
+/// it; and signals are passed on nevertheless.
 #[test]
 fn signals_ignored_and_blocked_are_the_programs_own() {
     let directory = directory();
@@ -138,7 +138,7 @@ fn state(process: u32) -> char {
     stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or('-')
 }
 
-/// A shell sees a job stop when its program does.
+/// A shell sees a job stop when the job's program does.
 #[test]
 fn the_command_stops_and_goes_on_with_its_program() {
     for signal in [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU] {
@@ -158,8 +158,8 @@ fn the_command_stops_and_goes_on_with_its_program() {
     }
 }
 
-/// A signal that is not for a program ends the command itself in order: no process that it has
-/// started is left.
+/// A signal that is not for a program ends the command itself in an orderly way, and leaves none of
+/// its processes.
 #[test]
 fn compare_ends_in_order_by_each_signal_that_ends() {
     for signal in [libc::SIGUSR1, libc::SIGALRM, libc::SIGTERM, 50] {

@@ -75,7 +75,7 @@ fn a_file_that_becomes_a_pipe_is_not_waited_for() {
     assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
 }
 
-/// Statistics take address space only as they are used: the program has as much as it had alone.
+/// Statistics take address space only as they are used, so the program has as much as without them.
 #[test]
 fn a_limited_address_space_is_the_programs() {
     let directory = directory();
@@ -103,7 +103,7 @@ fn a_limited_address_space_is_the_programs() {
     assert!(matches!(locked.status.code(), Some(3 | 77)), "{}", stderr(&locked));
 }
 
-/// More of everything than is mapped at first: nothing of it is lost.
+/// More of everything than the initial mapping has room for: nothing is lost.
 #[test]
 fn statistics_grow_with_their_use() {
     let directory = directory();
@@ -140,7 +140,7 @@ fn statistics_grow_with_their_use() {
     assert_eq!(unrecorded, 0);
 }
 
-/// Where something was not counted, nothing is said of it.
+/// If something was not counted, the report says nothing about it.
 #[test]
 fn a_program_that_left_the_library_is_not_judged() {
     let directory = directory();
@@ -231,8 +231,8 @@ fn the_dynamic_linker_as_a_command_runs_its_program() {
     assert!(stderr(&output).contains("static' (run by") || stderr(&output).contains("statically"));
 }
 
-/// As the book says: a program of musl's does not start with a library of glibc's in LD_PRELOAD,
-/// and does without.
+/// As the book says: a program of musl's does not start with a library of glibc's in LD_PRELOAD, so
+/// it runs without.
 #[test]
 fn a_musl_program_that_a_program_starts_needs_an_environment_without_the_library() {
     let directory = directory();
@@ -273,8 +273,8 @@ fn user_time(command: &mut Command) -> f64 {
     usage.ru_utime.tv_sec as f64 + usage.ru_utime.tv_usec as f64 / 1e6
 }
 
-/// A program that makes a lock for each object: a microsecond each would be forty times its own
-/// time.
+/// A program that creates a lock for each object: a microsecond for each would be forty times its
+/// own time.
 #[test]
 fn making_many_locks_is_cheap() {
     let directory = directory();

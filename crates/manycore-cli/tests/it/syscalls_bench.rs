@@ -96,8 +96,8 @@ fn a_point_that_is_not_known_well_enough_has_all_rounds() {
     assert_eq!(records(&text)[0]["repetitions"], 12);
 }
 
-/// Puts an iperf3 into a directory whose clients send nothing and say a rate, and fail when `fails`
-/// holds of their number `$n`.
+/// Puts a fake iperf3 into a directory. Its clients send nothing and print a rate; a client fails
+/// if `fails` is true for its number `$n`.
 fn fake_iperf3(place: &Path, fails: &str) -> OsString {
     let before = std::env::var("PATH").unwrap();
     let count = place.join("clients");

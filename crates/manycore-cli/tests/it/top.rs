@@ -166,7 +166,7 @@ fn the_end_is_noticed_however_long_the_interval_is() {
     assert!(text.contains("ENDED (it is gone)") && text.contains("CPU time not known"), "{text}");
 }
 
-/// The output of a command that ends long before a minute is over.
+/// The output of a command that must end long before a minute is over.
 fn printed_soon(command: &mut Command) -> String {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -280,7 +280,7 @@ impl Tmux {
         assert!(self.is_alternate() && !self.is_cooked());
     }
 
-    /// The command's number, and the number of the program that it has started.
+    /// The command's process number, and that of the program that it has started.
     fn own_program(&self) -> (i32, i32) {
         let screen = self.screen();
         let (_, rest) = screen.split_once("(pid ").unwrap();

@@ -23,7 +23,7 @@ pub use server::Serving;
 use trial_dir::Log;
 pub use trial_dir::TrialDir;
 
-/// How often a server is looked at while its load runs.
+/// How often a server is polled while its load runs.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The parts of a run. `{dir}` and `{port}` in its commands stand for a fresh directory and a free

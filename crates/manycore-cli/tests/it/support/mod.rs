@@ -25,9 +25,8 @@ pub fn manycore(arguments: &[&str]) -> Command {
     command
 }
 
-/// The command. Signals end it, however the tests were started: under `nohup`, or in a job that a
-/// shell started in the background, it would ignore some of them, as would the programs that it
-/// runs.
+/// The command. Signals end it, however the tests were started: under `nohup`, or in a background
+/// job of a shell, it would ignore some of them, and so would the programs that it runs.
 pub fn bare_manycore() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_manycore"));
     command.env_remove("LD_PRELOAD");
@@ -43,8 +42,8 @@ pub fn bare_manycore() -> Command {
     command
 }
 
-/// The preload library, built as the command was. Cargo does not: it is no library for this crate
-/// to link.
+/// The preload library of the same build as the command. Cargo does not build it for these tests,
+/// because this crate does not link it.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| build("manycore-preload", "libmanycore_preload.so"))

@@ -52,7 +52,7 @@ impl Profiled {
     }
 }
 
-/// The lock of a profile, or of a process in it, whose name begins so.
+/// The lock of a profile, or of a process in it, whose name begins with `name`.
 pub fn named<'a>(of: &'a Value, name: &str) -> &'a Value {
     let mut locks = of["locks"].as_array().unwrap().iter();
     let found = locks.find(|lock| lock["name"].as_str().unwrap().starts_with(name));

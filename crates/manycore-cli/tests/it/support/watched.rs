@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::real::profiling;
 use super::{directory, stderr};
 
-/// By the best means, and by those that are there where BPF is not built or not permitted.
+/// The best method, and the methods that exist where BPF is not built or not permitted.
 pub const MEANS: [&str; 2] = ["--kernel", "--kernel=perf"];
 
-/// Profiles a command with the kernel's side; its output, and the JSON.
+/// Profiles a command with the kernel's side; returns its output, and the JSON.
 pub fn profiled(means: &str, options: &[&str], command: &[&str]) -> (Output, Value) {
     let directory = directory();
     let file = directory.path().join("profile.json");
@@ -21,7 +21,7 @@ pub fn profiled(means: &str, options: &[&str], command: &[&str]) -> (Output, Val
     (output, serde_json::from_str(&json).unwrap())
 }
 
-/// Whether the kernel was watched; if not the command has said so, and the test's log has the
+/// Whether the kernel was observed. If not, the command has reported it, and the test's log has the
 /// reason.
 pub fn was_watched(output: &Output, json: &Value) -> bool {
     if json["kernel"].is_object() {
