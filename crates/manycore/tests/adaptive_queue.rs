@@ -79,8 +79,8 @@ fn more_threads_than_cpus_queue() {
     counts(32, unless_interpreted(2_000, 3));
 }
 
-/// Another thread releases the lock than has acquired it, whether that one has a place in the queue
-/// or not.
+/// One thread acquires the lock and another one releases it, whether or not the first has a node in
+/// the queue.
 #[test]
 fn another_thread_releases() {
     let counter = Counter::new();

@@ -118,7 +118,7 @@ extern "C" fn manycore_thread_id() -> u32 {
     ID.with(|id| *id)
 }
 
-/// One counter serves all CPUs: the difference is at most the time of one read.
+/// One counter serves all CPUs, so two reads differ by at most the time of one read.
 const BOUNDARY: u64 = 1_000;
 
 /// A clock of counters asks the kernel for their boundary.
@@ -185,7 +185,7 @@ impl<L: PlainLock> Counter<L> {
     }
 }
 
-/// Threads increment under the lock; none is lost, and none sleeps for ever.
+/// Threads increment with the lock held. No increment is lost, and no thread sleeps for ever.
 fn excludes<L: PlainLock>() {
     const THREADS: u32 = 4;
     const ROUNDS: u32 = 2_000;
@@ -198,7 +198,7 @@ fn excludes<L: PlainLock>() {
     assert_eq!(counter.value.into_inner(), THREADS * ROUNDS);
 }
 
-/// A deadline ends a wait, and the lock is as good as before.
+/// A deadline ends a wait, and the lock works afterwards.
 fn gives_up<L: PlainLock>() {
     let lock = L::new();
     let soon = START.elapsed() + Duration::from_millis(20);
@@ -278,7 +278,7 @@ macro_rules! rw_tests {
 }
 for_each_rw_lock!(rw_tests);
 
-/// Sections of several threads run one at a time, and all of them.
+/// Sections of several threads run one at a time, and none is lost.
 #[test]
 fn flat_combining() {
     const THREADS: u32 = 4;

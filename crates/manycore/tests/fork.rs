@@ -65,8 +65,7 @@ fn a_child_finds_no_waiters() {
     });
 }
 
-/// The records of the parent's threads mean nothing in the child, not even to sections that wait in
-/// them.
+/// The child ignores the records of the parent's threads, even in sections that wait for others.
 #[test]
 fn a_child_combines_for_its_own_threads() {
     static COUNT: FlatCombining<u32> = FlatCombining::new(0);
@@ -124,7 +123,7 @@ fn contend(lock: &impl PlainLock) {
 }
 
 /// The parent's thread holds the lock and others wait, as with a lock that an atfork handler takes.
-/// In the child, one comes before the release and others after it.
+/// In the child, one thread arrives before the release and others after it.
 fn held_over_a_fork<L: PlainLock>() {
     let lock = L::new();
     lock.acquire();
@@ -148,8 +147,8 @@ fn held_over_a_fork<L: PlainLock>() {
     });
 }
 
-/// The lock is held, and a waiter has been overtaken repeatedly, until it insists on being the
-/// next. In the child no thread is next.
+/// The lock is held, and a waiter has been overtaken so often that it insists on being the next. In
+/// the child that waiter does not exist.
 fn insisted_on_over_a_fork<L: PlainLock>() {
     let lock = L::new();
     let (mut status, done) = (0, AtomicU32::new(0));
@@ -184,8 +183,8 @@ fn insisted_on_over_a_fork<L: PlainLock>() {
     assert_eq!(status, 0);
 }
 
-/// The lock is free at the fork, or held by a thread that the child does not have; others wait all
-/// the time. If it can be had in the child, it is as good as new.
+/// At the fork the lock is free, or held by a thread that does not exist in the child; others wait
+/// all the time. If the child can acquire it, it works like a new one.
 fn free_at_a_fork<L: PlainLock>() {
     let lock = L::new();
     let (mut status, done) = (0, AtomicU32::new(0));

@@ -34,7 +34,7 @@ pub struct Options {
     /// Keys of a transaction that puts
     #[arg(long, value_name = "N", default_value_t = 1)]
     batch: usize,
-    /// Commits that each thread has on their way, if the engine can; 0: it waits for each
+    /// Pending commits of each thread, if the engine supports that; 0: wait for each commit
     #[arg(long, value_name = "N", default_value_t = 0)]
     in_flight: usize,
     /// Rounds: in each, every engine has a slice
@@ -91,7 +91,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// Calls that write, and their bytes, for each key that was put; none if none was.
+    /// The number of writing calls and of their bytes for each stored key; `None` without keys.
     fn of_a_put(&self) -> Option<[f64; 2]> {
         let Written { calls, bytes } = self.written;
         (self.puts > 0).then(|| [calls, bytes].map(|count| count as f64 / self.puts as f64))

@@ -9,7 +9,7 @@ use manycore::lock::{AdaptiveRw, Bravo, Preference};
 use manycore::sync::Deadline;
 use manycore::{RawRwLock, sync};
 
-/// Readers contend so often that a lock becomes biased; each one leaves no mark behind.
+/// Readers contend so often that a lock becomes biased. No reader leaves a mark behind.
 fn bias(lock: &AdaptiveRw) {
     lock.read(Preference::Phases);
     for _ in 0..100 {
@@ -31,7 +31,7 @@ fn soon() -> Option<Deadline> {
     Some(Deadline::after(Duration::from_millis(20)))
 }
 
-/// A reader forgets to release, the lock ends, and another begins at its address.
+/// A reader never releases, the lock is destroyed, and another one is created at its address.
 fn begins_anew<L: RawRwLock>(meet: impl Fn(&L)) {
     let mut place = MaybeUninit::<L>::uninit();
     for _ in 0..3 {
@@ -103,8 +103,8 @@ fn deadlines_pass_and_leave_nothing_behind() {
     assert!(lock.try_write());
 }
 
-/// A reader may read again while a writer waits, if that is the preference; the writer gets in
-/// after both.
+/// With that preference, a reader may acquire the lock again while a writer waits; the writer
+/// follows after both releases.
 #[test]
 fn readers_may_read_again_while_a_writer_waits() {
     for lock in [AdaptiveRw::new(), biased()] {

@@ -21,8 +21,8 @@ enum Step {
     Prefix(Vec<u8>, Vec<bool>),
 }
 
-/// Keys that begin alike, and that are the begin of others; the empty one; long ones that part in
-/// the midst; and some that part at every byte.
+/// Keys with a common beginning, keys that are prefixes of others, the empty key, long keys that
+/// differ in the middle, and keys that differ at every byte.
 fn keys() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         9 => prop::collection::vec(0_u8..3, 0..5),
@@ -58,7 +58,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..unless_interpreted(600, 60) as usize)
 }
 
-/// All that there is, from now the one and now the other end.
+/// Visits all keys, alternately from both ends.
 fn from_ends<T>(mut all: impl DoubleEndedIterator<Item = T>, ends: &[bool]) -> Vec<T> {
     let mut ends = ends.iter().cycle();
     let mut next = || if *ends.next()? { all.next() } else { all.next_back() };
@@ -188,7 +188,7 @@ fn nodes_of_every_size() {
     }
 }
 
-/// A node has the size that its keys need, some more while they become fewer.
+/// A node has the size that its keys need. While they become fewer, it may be somewhat larger.
 #[test]
 fn sizes_follow_the_keys() {
     let map = ArtMap::<u8, ()>::new();
@@ -221,7 +221,8 @@ fn sizes_follow_the_keys() {
     assert_eq!(sizes, expected);
 }
 
-/// All in their usual order: numbers with and without a sign, text, and combinations of these.
+/// All types in their usual order: numbers with and without a sign, text, and combinations of
+/// these.
 #[test]
 fn in_order() {
     fn is_in_order<K: ArtKey + Ord + Clone + Send + Sync + std::fmt::Debug + 'static>(keys: &[K]) {
@@ -363,8 +364,8 @@ fn serializable_transactions_have_no_phantoms() {
     }
 }
 
-/// More threads than CPUs: each inserts its own keys, which part from others' at all depths, and
-/// removes them again; keys are found where they were inserted, and in order at each moment.
+/// More threads than CPUs. Each inserts its own keys, which differ from others' at all depths, and
+/// removes them again. Keys are found where they were inserted, and in order at each moment.
 fn nothing_is_lost<M: Sessions + Default + 'static>(threads: usize) {
     const EACH: usize = unless_interpreted(600, 10) as usize;
     let map = ArtMap::<String, usize, M>::default();

@@ -13,18 +13,18 @@ const ROUND: u8 = 3;
 /// So far they go: two rounds.
 const LAST: u8 = 2 * ROUND;
 
-/// Where the protocol is broken, to see whether that is found.
+/// A deliberate fault in the protocol, to check that the test finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mistake {
     None,
     /// A reader does not look for the phase once more.
     OneRead,
-    /// Readers are assumed to execute fences as soon as they are asked to.
+    /// Readers are assumed to execute fences as soon as that was requested.
     NoMixedPhase,
-    /// A thread that waits asks for the phase before its own fence.
+    /// A waiting thread reads the phase before its own fence.
     EarlyPhase,
-    /// A possible mistake: phases are not counted, so a thread that has made all others pass a
-    /// barrier ends the mixed phase of the next round, too.
+    /// Phases are not counted, so a thread that has made all others pass a barrier also ends the
+    /// mixed phase of the next round.
     NotCounted,
 }
 
@@ -46,8 +46,8 @@ struct State {
     at: [u8; THREADS],
     /// The phase as each has found it.
     found: [u8; THREADS],
-    /// Whether the reader and the waiter have still to pass the barrier that a thread has asked
-    /// for.
+    /// Whether the reader and the waiter still have to pass the barrier that a thread has
+    /// requested.
     to_pass: [[bool; 2]; THREADS],
     /// Whether the reader has found the change, and the waiter the reader.
     reader_found: Option<bool>,
@@ -90,7 +90,7 @@ impl State {
         self
     }
 
-    /// Asks for a barrier if the phase that was found wants one.
+    /// Requests a barrier if the phase that was read needs one.
     fn ask(mut self, thread: usize) -> Self {
         if self.found[thread] % ROUND != FENCED {
             self.to_pass[thread] = [READER, WAITER].map(|other| other != thread);
@@ -174,7 +174,7 @@ impl State {
     }
 }
 
-/// Counts the states, and finds one in which neither thread has found the other.
+/// Counts the states, and searches for one in which neither thread has seen the other.
 fn explore(mistake: Mistake) -> (usize, Option<State>) {
     let first = |phase| State { phase, ..State::default() };
     let mut ahead: Vec<_> = (0..ROUND).map(first).collect();

@@ -7,7 +7,7 @@ use std::thread;
 use manycore::reclaim::{Atomic, Config, Domain};
 use manycore_history::run::unless_interpreted;
 
-/// A number twice, on the heap; counts how many there are.
+/// The same number in two fields, on the heap. The objects are counted.
 struct Pair {
     numbers: Box<[u64; 2]>,
     alive: Arc<AtomicUsize>,

@@ -21,9 +21,9 @@ enum Step {
     Get(u8),
     Set(u8, usize),
     Remove(u8),
-    /// By `lock_for`: the action if the key is there, and the action if it is not.
+    /// `lock_for`: with an action for an existing key, and one for a missing key.
     Change(u8, Option<usize>, Option<usize>),
-    /// By `lock_all`: each gets one byte more, every third is removed.
+    /// `lock_all`: each value gets one more byte, and every third record is removed.
     Bulk(Vec<u8>),
     Drop(u8),
     Begin,
@@ -239,7 +239,7 @@ fn it_grows_and_is_cleared() {
     }
 }
 
-/// The table also grows in a transaction; if that is aborted, claimed buckets are split off
+/// The table also grows in a transaction. If that is aborted, claimed buckets are split off
 /// afterwards.
 #[test]
 fn it_grows_in_transactions() {
@@ -304,7 +304,7 @@ fn who_keeps_others_out_is_told_of_misuse() {
     me.begin().unwrap();
 }
 
-/// A caller is asked once, however many threads want the record.
+/// The caller's function runs once, however many threads want the record.
 #[test]
 fn visitors_run_exactly_once() {
     const THREADS: u64 = unless_interpreted(8, 3);
@@ -334,8 +334,8 @@ fn visitors_run_exactly_once() {
     assert_eq!((sum, asked.into_inner()), (THREADS * ROUNDS, THREADS * ROUNDS));
 }
 
-/// Money moves between accounts, by bulk, by transactions, while records come and go and the table
-/// grows: every snapshot has the same sum.
+/// Threads move money between accounts, by bulk and by transactions, while records are inserted and
+/// removed and the table grows. Every snapshot has the same sum.
 #[test]
 fn a_sum_is_kept_at_every_moment() {
     const ACCOUNTS: u64 = unless_interpreted(64, 8);
@@ -404,8 +404,8 @@ fn a_sum_is_kept_at_every_moment() {
     assert_eq!(all(&mut me).len(), map.len());
 }
 
-/// A thread that goes from key to key finds every record that stays, once, while others come and
-/// go.
+/// A thread that walks from key to key finds every permanent record once, while others insert and
+/// remove records.
 #[test]
 fn a_walk_comes_to_every_record_that_stays() {
     const STAY: u64 = unless_interpreted(2_000, 20);
@@ -440,7 +440,7 @@ fn a_walk_comes_to_every_record_that_stays() {
     });
 }
 
-/// When it is dropped, also after a failure, it tells the other threads to stop.
+/// When it is dropped, even after a failure, it makes the other threads stop.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -449,7 +449,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Readers and writers go on while the map is cleared again and again.
+/// Readers and writers continue while the map is cleared again and again.
 #[test]
 fn it_is_cleared_beside_others() {
     let map = <ByteMap>::default();
@@ -483,7 +483,7 @@ fn it_is_cleared_beside_others() {
 }
 
 /// A panic in a function that is called with a record leaves the map unchanged, and other threads
-/// go on.
+/// continue.
 #[test]
 fn a_panic_changes_nothing() {
     let map = <ByteMap>::default();

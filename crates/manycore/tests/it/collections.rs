@@ -275,7 +275,7 @@ fn a_deep_tree_is_dropped() {
         .for_each(|key| assert_eq!(tree.remove(&key), Some(Box::new(key))));
 }
 
-/// The way to an heir is as long as there are keys on its right.
+/// The path to the successor is as long as there are keys on its right.
 #[test]
 fn a_long_way_to_the_heir() {
     let tree = RcuTree::<u32, Mcs>::default();

@@ -7,7 +7,7 @@ use lock_api::{Mutex, RawMutex};
 use manycore::lock::{Adaptive, Condvar, Mcs};
 use manycore_history::run::unless_interpreted;
 
-/// Some threads put numbers into one slot, others take them out: more than there are CPUs.
+/// More threads than CPUs: some put numbers into one slot, others take them out.
 fn through_a_slot<R: RawMutex + Send + Sync>() {
     const EACH: u64 = unless_interpreted(2_000, 20);
     const PAIRS: u64 = 3;

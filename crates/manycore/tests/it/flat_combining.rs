@@ -52,7 +52,7 @@ fn threads_come_and_go() {
     assert_eq!(total.into_inner(), TIMES * 8 * 20);
 }
 
-/// Every fourth section panics, and it is its own thread that hears of it.
+/// Every fourth section panics. The panic reaches the thread that requested the section.
 #[test]
 fn a_panic_goes_back_to_whose_section_it_is() {
     const THREADS: u64 = 8;

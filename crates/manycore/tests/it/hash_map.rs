@@ -12,7 +12,7 @@ use manycore::collections::HashMap;
 use manycore_history::run::unless_interpreted;
 use proptest::prelude::*;
 
-/// All keys in few buckets, with few different bytes beside them.
+/// Puts all keys into few buckets, with few different tags.
 #[derive(Clone, Default)]
 pub struct Bad(BuildHasherDefault<BadHasher>);
 
@@ -155,7 +155,7 @@ fn each_value_is_dropped_once() {
     assert_eq!(all.load(Relaxed), 0);
 }
 
-/// A value that changes inside is one value, also while the map grows.
+/// A value with interior mutability remains one value, also while the map grows.
 #[test]
 fn values_stay_where_they_are() {
     const THREADS: u64 = 4;
@@ -175,8 +175,8 @@ fn values_stay_where_they_are() {
     assert!(map.pin().iter().all(|(_, count)| count.load(Relaxed) == THREADS));
 }
 
-/// Readers find each key that is there all the time, in look-ups and in walks, while others make
-/// the map grow and shrink.
+/// Readers find each permanent key, in look-ups and in walks, while others make the map grow and
+/// shrink.
 #[test]
 fn nothing_is_missed_while_it_grows() {
     const KEYS: u64 = unless_interpreted(1000, 16) as u64;
@@ -231,7 +231,7 @@ fn nothing_is_missed_while_it_grows() {
     }
 }
 
-/// Each increment is there in the end, also of keys that all are in one bucket.
+/// No increment is lost, even if all keys are in one bucket.
 #[test]
 fn updates_are_one_step() {
     const THREADS: u64 = 4;
@@ -267,8 +267,8 @@ impl Hash for Panicking {
     }
 }
 
-/// Whichever hash panics, also during a move of buckets: the map goes on, and nothing is lost or
-/// dropped twice.
+/// Whichever hash panics, also during a move of buckets: the map continues to work, and nothing is
+/// lost or dropped twice.
 #[test]
 fn hashes_may_panic_while_it_grows() {
     const KEYS: u32 = unless_interpreted(400, 12) as u32;

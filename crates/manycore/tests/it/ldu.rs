@@ -15,7 +15,7 @@ use manycore::lock;
 use manycore::oplog::{self, Apply, OpLog};
 use manycore_history::run::unless_interpreted;
 
-/// Numbers from 0 on, in an order that the seed decides.
+/// The numbers from 0 on, in an order that depends on the seed.
 struct Random(u64);
 
 impl Random {
@@ -46,7 +46,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A set that records operations that must not be requested of any set.
+/// A set that records operations that no set may be asked for.
 #[derive(Default)]
 struct Keys(BTreeSet<u64>);
 
@@ -251,7 +251,7 @@ fn a_key_changes_when_nothing_is_pending() {
     assert_eq!((key, other.key), (4, 1));
 }
 
-/// Threads that end with items leave them, and handles go from thread to thread.
+/// Threads that end with items leave them, and handles pass from thread to thread.
 #[test]
 fn handles_change_threads() {
     let alive = AtomicU64::new(0);
@@ -331,7 +331,7 @@ fn a_long_log_is_applied() {
     assert_eq!(sum.read(|sum| sum.0), operations * (operations - 1) / 2);
 }
 
-/// Updates are applied inline while reads are frequent, and no longer.
+/// Updates are applied inline only as long as reads are frequent.
 #[test]
 fn frequent_reads_make_updates_eager() {
     let alive = AtomicU64::new(0);
@@ -401,7 +401,7 @@ fn updates_are_logged_where_the_lock_is_mostly_taken() {
     assert!((100..1_000).contains(&reads), "tried again after {reads} reads");
 }
 
-/// During a read, which has the lock, updates and dropped items wait.
+/// While a read holds the lock, updates and dropped items wait.
 #[test]
 fn a_reader_may_drop_items() {
     let alive = AtomicU64::new(0);
@@ -415,7 +415,7 @@ fn a_reader_may_drop_items() {
     assert_eq!(alive.load(Ordering::Relaxed), 0);
 }
 
-/// A structure that panics loses nothing of what others have logged.
+/// If a structure panics, nothing that others have logged is lost.
 #[test]
 fn a_panic_leaves_the_log() {
     struct Picky(u32);

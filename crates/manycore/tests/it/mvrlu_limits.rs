@@ -23,8 +23,8 @@ fn next(state: &mut u64) -> usize {
     (*state >> 40) as usize
 }
 
-/// While a reader stays, writers fill their logs and wait; the report names the reader; after it
-/// has gone, all operations complete.
+/// While a reader stays, writers fill their logs and wait, and the report names the reader. After
+/// it has left, all operations complete.
 #[test]
 fn a_reader_that_stalls_is_named_and_then_all_goes_on() {
     const WRITERS: u64 = 3;
@@ -205,7 +205,7 @@ struct Root {
     leaf: Link<Leaf>,
 }
 
-/// One session of a thread that changes a leaf or reads one.
+/// A session that changes a leaf, or only reads it.
 fn change_or_look<C: Clock>(
     handle: &mut Handle<'_, C>,
     root: Link<Root>,
@@ -354,8 +354,8 @@ fn no_finished_commit_is_missed() {
     }
 }
 
-/// The hottest of 10,000 keys gets 10.2 % of all changes, and yet chains stay short: the versions
-/// that readers pass over are counted.
+/// The hottest of 10,000 keys gets 10.2 % of all changes. Chains stay short nevertheless: the test
+/// counts the versions that readers pass over.
 #[test]
 fn keys_that_everybody_wants_have_short_chains() {
     const KEYS: u64 = unless_interpreted(10_000, 50);

@@ -71,7 +71,7 @@ enum Step {
     TakeBack(usize),
     Pop,
     PopInto(usize),
-    /// From now on the handle is another one, of some run without a handle.
+    /// From now on this is another handle, of some run without a handle.
     Renew(usize),
 }
 
@@ -86,8 +86,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..unless_interpreted(1500, 150))
 }
 
-/// By one thread. `pop` returns the model's result. Whether an item can be taken back is known only
-/// by trying: if one is, it has to be the handle's last one.
+/// Runs the steps with one thread. `pop` returns the model's result. Whether an item can be taken
+/// back is only known by trying; if so, it must be the handle's last one.
 fn agrees<D: Discipline>(steps: Vec<Step>, pop: fn(&mut VecDeque<usize>) -> Option<usize>) {
     let ordered = Ordered::<usize, D, Counter, Mcs>::with_clock(Counter::default());
     let mut handles = [0, 1, 2].map(|_| Some(ordered.handle()));
@@ -179,8 +179,8 @@ const PRODUCERS: u64 = unless_interpreted(6, 2);
 const CONSUMERS: u64 = unless_interpreted(4, 2);
 const EACH: u64 = unless_interpreted(30_000, 60);
 
-/// More threads than CPUs add, take back and take; each item comes out once, those of one thread in
-/// its order, and all are dropped.
+/// More threads than CPUs add items, take them back and remove them. Each item comes out once,
+/// those of one thread in order, and all are dropped.
 fn stress<D: Discipline, C: Clock>(clock: C, ascends: bool) {
     let alive = AtomicU64::new(0);
     let ordered = Ordered::<Counted<'_>, D, C, Adaptive>::with_clock(clock);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use manycore::lock::{PhaseRw, Preference};
 use manycore::sync::{self, Deadline};
 
-/// Starts a thread that is going to wait for a lock, and returns when it sleeps.
+/// Starts a thread that waits for a lock, and returns when it sleeps.
 fn spawn_waiter<'s>(s: &'s Scope<'s, '_>, f: impl FnOnce() + Send + 's) {
     let (sender, receiver): (Sender<u32>, _) = mpsc::channel();
     s.spawn(move || {

@@ -89,8 +89,8 @@ proptest! {
     }
 }
 
-/// Readers find each key that is there all the time, and each entry as it was inserted, while
-/// others replace values, reuse slots, and make the map grow.
+/// Readers find each permanent key, and each entry as it was inserted, while others replace values,
+/// reuse slots, and make the map grow.
 #[test]
 fn no_entry_is_torn_or_missed() {
     const KEYS: u64 = unless_interpreted(1000, 16) as u64;
@@ -157,7 +157,7 @@ fn no_entry_is_torn_or_missed() {
     }
 }
 
-/// Each increment is there in the end, also of keys that all are in one bucket.
+/// No increment is lost, even if all keys are in one bucket.
 #[test]
 fn updates_are_one_step() {
     const THREADS: u64 = 4;
@@ -176,7 +176,7 @@ fn updates_are_one_step() {
     assert_eq!(map.handle().iter().map(|(_, count)| count).sum::<u64>(), THREADS * TIMES);
 }
 
-/// Panics when a number's hash is computed, once it is told to.
+/// Panics in a hash computation, once that is switched on.
 #[derive(Clone, Default)]
 struct Panicking(RandomState);
 
@@ -199,7 +199,8 @@ impl BuildHasher for Panicking {
     }
 }
 
-/// Whichever hash panics, also during a move of buckets: the map goes on, and nothing is lost.
+/// Whichever hash panics, also during a move of buckets: the map continues to work, and nothing is
+/// lost.
 #[test]
 fn hashes_may_panic_while_it_grows() {
     const KEYS: u32 = unless_interpreted(400, 12) as u32;

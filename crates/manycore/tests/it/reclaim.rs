@@ -113,8 +113,8 @@ fn more_threads_than_cpus() {
     }
 }
 
-/// Threads alternately retire and scan often, and then only read: so readers alternately execute
-/// fences and do without.
+/// Threads alternate between retiring with frequent scans, and only reading. So readers alternately
+/// execute fences and do without.
 #[test]
 fn with_fences_and_without() {
     const ROUNDS: u64 = unless_interpreted(20, 1);
@@ -232,8 +232,8 @@ fn a_panic_at_a_quiescent_state() {
     assert!(is_freed.load(Ordering::Relaxed));
 }
 
-/// A reader stays pinned. Writers go on until little room is left, and again after it has left; the
-/// report names it.
+/// A reader stays pinned. Writers continue until little room is left, and again after the reader
+/// has left; the report names the reader.
 #[test]
 fn a_reader_that_stays() {
     const LIMIT: usize = unless_interpreted(1 << 20, 1 << 15);
@@ -292,8 +292,8 @@ fn a_reader_that_stays() {
     slots.check_settled();
 }
 
-/// A long scan that repins between its parts, and never leaves, holds nothing up; with a guard
-/// beside it, it does not repin.
+/// A long scan that repins between its parts, and never leaves, does not delay reclamation. With
+/// another guard, it does not repin.
 #[test]
 fn a_reader_that_repins() {
     let slots = Slots::new(small(Barriers::Auto));
@@ -326,7 +326,7 @@ fn a_reader_that_repins() {
     reader.synchronize();
 }
 
-/// A thread that has a panic in a destructor while it repins is inside after it.
+/// If a destructor panics while a thread repins, the thread is in a section afterwards.
 #[test]
 fn a_panic_at_a_repin() {
     struct Panics;
@@ -414,7 +414,7 @@ fn the_process_own_domain() {
     drop(unsafe { Box::from_raw(slot.into_inner()) });
 }
 
-/// A thread that does not want to wait for ever exceeds the limit, and that is counted.
+/// A thread that limits its wait may exceed the bound of garbage, and that is counted.
 #[test]
 fn waiting_has_an_end_if_asked_for() {
     const LIMIT: usize = unless_interpreted(10_000, 500);
@@ -477,8 +477,8 @@ fn a_system_that_refuses() {
     });
 }
 
-/// From now on the call fails for this thread, as in some sandboxes; returns whether that can be
-/// had.
+/// Makes the call fail for this thread from now on, as in some sandboxes; returns whether that is
+/// possible.
 fn refuse_membarrier() -> bool {
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let jump = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;

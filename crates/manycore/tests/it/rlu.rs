@@ -22,7 +22,7 @@ fn add_one<'id, S: RawSession>(
     Ok(())
 }
 
-/// What a thread has deferred and left behind, others write back.
+/// Other threads write back what a thread has deferred and left behind.
 #[test]
 fn what_a_thread_leaves_behind_is_written_back() {
     let domain = domain(100);
@@ -97,7 +97,7 @@ fn a_thread_does_not_wait_for_itself() {
     });
 }
 
-/// Nor does one of two that would wait for each other's.
+/// Of two sessions that would wait for each other, one is aborted.
 #[test]
 fn two_threads_do_not_wait_for_each_other() {
     let domain = domain(0);

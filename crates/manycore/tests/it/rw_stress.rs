@@ -27,7 +27,7 @@ impl<L: RawRwLock> Shared<L> {
         unsafe { self.numbers.get().read_volatile() }
     }
 
-    /// Looks at the numbers twice, some time apart, and releases the lock, which the caller has
+    /// Reads the numbers twice, some time apart, and releases the lock, which the caller has
     /// acquired for reading.
     fn look_and_release(&self, pause: u64) {
         let before = self.numbers();

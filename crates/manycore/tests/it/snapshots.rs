@@ -14,7 +14,8 @@ use manycore_history::snapshot::{self, Isolation};
 
 const OBJECTS: usize = 6;
 const ROUNDS: u64 = unless_interpreted(200, 12);
-/// A history in which fewer have committed shows little: the threads go on until then.
+/// The least number of commits. A history with fewer shows little, so the threads continue until
+/// then.
 const COMMITTED_AT_LEAST: u64 = ROUNDS / 2;
 
 /// Reads all, changes two to a unique version, and reads again.

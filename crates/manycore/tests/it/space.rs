@@ -220,7 +220,7 @@ fn attempts_are_limited() {
     assert!(map.is_empty());
 }
 
-/// Keys that come at one end and go at the other leave no empty nodes behind.
+/// Keys that are inserted at one end and removed at the other leave no empty nodes behind.
 #[test]
 fn a_queue_of_keys_stays_small() {
     let map = Small::<u64, u64>::new();
@@ -246,7 +246,7 @@ fn collected() {
     assert_eq!(found, [(30, 900), (31, 961)]);
 }
 
-/// Built at once from any number of sorted keys: it is complete, and behaves like any other map.
+/// A map that is built from sorted keys is complete, and behaves like any other map.
 #[test]
 fn from_sorted() {
     let space = <Space>::default();

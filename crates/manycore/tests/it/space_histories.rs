@@ -18,10 +18,11 @@ use manycore_history::snapshot::{self, Isolation};
 
 const KEYS: u64 = 6;
 const ROUNDS: u64 = unless_interpreted(200, 12);
-/// A history in which fewer have committed shows little: the threads go on until then.
+/// The least number of commits. A history with fewer shows little, so the threads continue until
+/// then.
 const COMMITTED_AT_LEAST: u64 = ROUNDS / 2;
 
-/// A map of versions; and of keys that it does not have, the version with which they went.
+/// A map of versions; and for keys that it does not have, the version at which they were removed.
 struct Versions<P: Structure, M: Sessions + 'static> {
     there: Map<u64, u64, P, M>,
     gone: HashMap<u64, u64, FixedState, M>,
@@ -51,7 +52,7 @@ where
         all
     }
 
-    /// Reads all, gives two keys a unique version, one of which may be removed by that, and reads
+    /// Reads all keys, gives two of them a unique version, perhaps by removing one, and reads
     /// again.
     fn change<'m>(
         &'m self,

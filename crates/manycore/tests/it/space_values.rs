@@ -254,7 +254,8 @@ fn every_key_and_value_is_dropped_once() {
     drops_once::<Growing, rlu::Domain>();
 }
 
-/// As long as a thread can see it, and then by a later thread: not only at the end.
+/// Values are kept as long as a thread can see them, and are then freed by a later thread, not only
+/// at the end.
 #[test]
 fn values_are_dropped_when_nobody_sees_them() {
     let count = Arc::default();

@@ -65,7 +65,8 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Threads acquire in every way for a while; no acquisition is lost and none is double.
+/// Threads acquire the lock in every way for a while. No acquisition is lost, and none is granted
+/// twice.
 fn counts<L: PlainLock>(threads: u64) {
     let shared = Shared::<L>::new();
     let (acquired, stop, start) =
@@ -101,7 +102,7 @@ fn counts<L: PlainLock>(threads: u64) {
     assert_eq!(shared.numbers.into_inner(), [acquired.into_inner(); 2]);
 }
 
-/// A time-out is neither early nor for ever, and leaves a lock that works.
+/// A wait with a time-out ends not too early, and does end; and the lock works afterwards.
 fn times_out<L: PlainLock>() {
     let lock = L::new();
     lock.acquire();

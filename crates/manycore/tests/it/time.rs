@@ -15,8 +15,8 @@ fn a_nanosecond_is_one() {
     assert!(ratio(at_least) > 0.95 && ratio(at_most) < 1.05, "{passed} ns of {at_least:?}");
 }
 
-/// Threads that are the first to ask do so at the same time, as the other tests do: a nanosecond is
-/// of one length for all.
+/// Several threads measure the clock at the same time, as in the other tests. All of them get the
+/// same length of a nanosecond.
 #[test]
 fn time_does_not_jump() {
     let looks = std::thread::scope(|s| {

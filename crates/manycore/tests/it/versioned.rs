@@ -84,8 +84,8 @@ fn is_as_the_standard_library<M: Sessions, P: Range>(map: &Versioned<u64, u64, M
 
 const PAIRS: u64 = unless_interpreted(50, 6);
 
-/// Each pair of keys has one entry, which threads move between the two; a thread that looks finds
-/// one of each, and the same sum.
+/// Each pair of keys has one entry, which threads move between the two. A reader finds exactly one
+/// key of each pair, and the same sum.
 fn scans_see_one_moment<M: Sessions, P: Range>(map: &Versioned<u64, u64, M, P>, threads: u64)
 where
     Versioned<u64, u64, M, P>: Sync,
@@ -175,7 +175,7 @@ fn large_entries_grow_too() {
     assert!(map.buckets() as u64 >= KEYS * 3 / 5, "{} buckets", map.buckets());
 }
 
-/// Where the system gives large pages on request, a large table gets them.
+/// If the system provides large pages on request, a large table gets them.
 #[test]
 #[cfg_attr(miri, ignore = "the interpreter has no pages")]
 fn large_tables_ask_for_large_pages() {
@@ -222,8 +222,8 @@ impl Hash for Alike {
     }
 }
 
-/// A bucket has more entries than one transaction can free: it is not split, and everything else
-/// goes on.
+/// A bucket has more entries than one transaction can free. It is not split, and everything else
+/// continues.
 fn more_than_can_be_divided<M: Sessions>(domain: M) {
     let map = GrowingTable::with_keys_per_bucket(domain, 0, 1);
     let mut handle = ConcurrentMap::handle(&map);

@@ -79,7 +79,7 @@ fn two_writers_and_a_reader_that_marks() {
     });
 }
 
-/// They have their marks in one cell, and take each other's.
+/// Two readers have their marks in one cell, and take each other's.
 #[test]
 fn two_readers_that_mark_and_a_writer() {
     check_first(20_000, 2, || {
@@ -133,7 +133,7 @@ fn a_writer_that_tries_beside_a_reader_that_counts() {
     });
 }
 
-/// One that has slept in vain counts itself, and waits on.
+/// A reader that slept in vain counts itself, and continues to wait.
 #[test]
 fn a_reader_that_insists() {
     check(3, || {
@@ -173,7 +173,7 @@ fn a_reader_that_gives_up_does_not_hold_the_lock() {
     });
 }
 
-/// The mark is another thread's, and a writer waits for it.
+/// The mark belongs to another thread, and a writer waits for it.
 #[test]
 fn another_thread_releases() {
     each(3, |shared| {

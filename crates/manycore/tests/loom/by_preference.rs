@@ -57,7 +57,7 @@ impl<L: ByPreference> Shared<L> {
     }
 }
 
-/// Readers that may pass a waiting writer; [`crate::rw`] has those that may not.
+/// Readers that may pass a waiting writer; [`crate::rw`] tests those that may not.
 pub fn a_writer_beside_a_reader<L: ByPreference>(shared: Arc<Shared<L>>, writes: u32) {
     let reading = shared.spawn(|s| (0..2).all(|_| s.read_by(Preference::Readers, None)));
     assert!((0..writes).all(|_| shared.write_by(None)));

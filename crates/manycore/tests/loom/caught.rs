@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The model checker has found two accesses to the same place without an order between them.
+/// The model checker has found two accesses to the same location without an order between them.
 #[allow(dead_code, reason = "each test binary has its own mutations")]
 pub const RACE: &str = "Causality violation: ";
 

@@ -53,8 +53,8 @@ struct Started([JoinHandle<()>; 2]);
 // SAFETY: returned by a section that no other thread can run.
 unsafe impl Send for Started {}
 
-/// Two threads come while a third is in a section, so that one may get the record that another has
-/// given back.
+/// Two threads arrive while a third is in a section, so that one may get the record that another
+/// has given back.
 #[test]
 fn records_change_hands() {
     check(1, || {

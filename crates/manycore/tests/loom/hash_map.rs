@@ -109,7 +109,7 @@ fn a_look_beside_what_comes() {
     });
 }
 
-/// The reader finds another entry where one was, and reads its key.
+/// The reader finds another entry in the slot, and reads its key.
 #[test]
 fn a_slot_is_used_again() {
     check(2, || {
@@ -137,7 +137,7 @@ fn a_value_is_replaced() {
     });
 }
 
-/// Both put a key into the line behind the first one.
+/// Two threads each insert a key into the overflow line.
 #[test]
 fn two_writers_of_a_further_line() {
     check(2, || {
@@ -184,7 +184,7 @@ fn a_look_past_what_is_taken_out() {
     });
 }
 
-/// It has begun to grow; a thread moves the bucket, and leads to the next table.
+/// A map that has begun to grow. One thread moves the bucket and publishes the next table.
 #[test]
 fn a_look_while_a_bucket_is_moved() {
     check(2, || {

@@ -43,7 +43,7 @@ fn add(handle: &mut Handle<'_, Counter>, object: Link<u32>) -> u64 {
     }
 }
 
-/// What a session at the floor reads, and when that is.
+/// The value that a session at the floor reads, and the time of its read.
 fn read_at_floor(handle: &mut Handle<'_, Counter>, object: Link<u32>) -> (u64, [u32; 2]) {
     // SAFETY: a session, from begin to end; the object is not freed.
     unsafe {
@@ -78,7 +78,7 @@ fn what_is_read_at_the_floor_is_kept() {
     });
 }
 
-/// While the floor is raised, a session reads at the one or at the other.
+/// While the floor is raised, a session reads at the old floor or at the new one.
 #[test]
 fn the_floor_is_raised_beside_a_reader() {
     check(2, || {

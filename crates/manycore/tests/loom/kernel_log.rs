@@ -47,23 +47,23 @@ enum Fault {
     Heads,
     /// Putting a child into the list in which its parent is.
     Family,
-    /// Looking whether an element that changes is in the log instead of the tree.
+    /// Reading whether an element that changes is in the log instead of the tree.
     Queued,
     /// Taking back an update that is in the log, with the lock held.
     Cancel,
 }
 
-/// The possible owner of a node: its place in [`Log::nodes`] plus 1, so that 0 is none.
+/// The possible owner of a node: its index in [`Log::nodes`] plus 1; 0 for none.
 type Link = usize;
 
 #[derive(Default)]
 struct Node {
     state: AtomicUsize,
     next: AtomicUsize,
-    /// The list that it is in, or was in last; its owner's.
+    /// The list of its owner in which it is, or was last.
     head: UnsafeCell<usize>,
     linked: UnsafeCell<bool>,
-    /// The wanted position in the tree, and the present one: under the lock.
+    /// The wanted position in the tree, and the present one. Protected by the lock.
     keys: UnsafeCell<[u32; 2]>,
 }
 
@@ -195,12 +195,12 @@ impl Log {
         }
     }
 
-    /// Says that the first node is to be in the tree.
+    /// Records that the first node has to be in the tree.
     fn link(&self) {
         self.mark(1, 1, None, true);
     }
 
-    /// Says that the first node is not to be in the tree.
+    /// Records that the first node must not be in the tree.
     fn unlink(&self) {
         self.mark(1, 0, None, false);
     }
@@ -221,7 +221,7 @@ impl Log {
         self.release();
     }
 
-    /// Does something with the lock held for writing, and the mark of an updater.
+    /// Runs `f` with the lock held for writing, and with the mark of an updater.
     fn update(&self, work: impl FnOnce()) {
         self.flags.store(self.flags.load(Relaxed) | UPDATER, Relaxed);
         work();
@@ -367,7 +367,7 @@ impl Log {
         self.pages.with_mut(|pages| unsafe { *pages = 1 });
     }
 
-    /// `ldu_is_pending`, and then a look at the tree without its lock.
+    /// `ldu_is_pending`, and then a read of the tree without its lock.
     fn is_mapped(&self) -> bool {
         if !self.is_empty() {
             return true;

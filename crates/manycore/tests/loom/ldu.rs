@@ -180,7 +180,7 @@ fn push_against_take() {
     });
 }
 
-/// Two structures want the same place of a table. Entries that leave the place are found by their
+/// Two structures compete for one slot of a table. Entries that leave the slot are found by their
 /// own structure.
 #[test]
 fn what_is_driven_out_is_found() {
@@ -286,8 +286,8 @@ unsafe impl RawLock for Free {
     }
 }
 
-/// A thread that finds a structure due to be drained finds its lock free: others are not about to
-/// do the same.
+/// A thread that finds a structure due for draining finds its lock free: no other thread is about
+/// to drain it.
 #[test]
 fn one_is_at_it_when_it_is_due() {
     check(3, || {
@@ -332,8 +332,8 @@ impl Drop for Page {
     }
 }
 
-/// A thread that drops an item sweeps its core, also where others have left their entries, and
-/// where an object has one here and one there.
+/// A thread that drops an item drains its core's list. That also holds if other threads have left
+/// entries there, or if an object has an entry in each of two lists.
 fn sweeps<Q: Queue + Send + Sync + 'static>(queue: fn() -> Q) {
     check(2, move || {
         let set = Deferred::<Pages, Page, Q, lock::Futex>::with_queue(Pages::default(), queue());
@@ -384,8 +384,8 @@ fn an_update_is_applied_at_once_or_logged() {
     });
 }
 
-/// An item that is removed inline is freed at once, unless an entry of it is left in the queue, or
-/// with the thread that drains that.
+/// An item that is removed inline is freed immediately, unless one of its entries is still in the
+/// queue, or with the thread that drains the queue.
 #[test]
 fn who_frees_an_item_comes_after_who_drains() {
     check(3, || {

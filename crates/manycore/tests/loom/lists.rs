@@ -109,8 +109,8 @@ macro_rules! tests {
                     });
                 }
 
-                /// One thread's key is found by another on a path on which a third has unlinked a
-                /// node.
+                /// One thread finds the key of another on a path on which a third one has unlinked
+                /// a node.
                 #[test]
                 fn look_past_both() {
                     check(2, || {
@@ -138,8 +138,8 @@ tests!(
     tree: RcuTree<u32, Tas>
 );
 
-/// One puts a key in, and then takes another out. A thread that does not find the second finds the
-/// first; without the fences that sections have in the model.
+/// One thread inserts a key, and then removes another one. A thread that does not find the second
+/// key finds the first. The sections have no fences in this model.
 #[test]
 fn what_was_before_a_removal() {
     check(2, || {
@@ -224,7 +224,7 @@ fn intervals_come_and_go() {
     });
 }
 
-/// Two remove neighbours at the same time, and nothing is left, nor freed twice.
+/// Two threads remove adjacent keys at the same time. Nothing is left, and nothing is freed twice.
 #[test]
 fn neighbouring_intervals_go() {
     check(2, || {

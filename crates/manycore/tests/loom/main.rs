@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use manycore::sync::Deadline;
 
-/// A deadline: the model's clock makes every one pass at once.
+/// A deadline. In the model's clock, every deadline passes immediately.
 const SOON: Option<Deadline> = Some(Deadline { wall: false, seconds: 0, nanoseconds: 0 });
 
 /// Checks all executions with at most `preemptions` switches between threads that could have gone

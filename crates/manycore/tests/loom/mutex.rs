@@ -86,7 +86,7 @@ fn gives_up<L: PlainLock + 'static>() {
     });
 }
 
-/// A thread that may have waited has the lock released by another, and then wants it again.
+/// A thread that may have waited lets another one release the lock, and then acquires it again.
 #[test]
 fn another_thread_releases() {
     const HELD: u32 = 1;

@@ -79,8 +79,8 @@ fn taken_or_taken_back() {
     });
 }
 
-/// One item is added to one run, and then another to another run, while two are taken out: the
-/// results, by whether they came before all had been added.
+/// One item is added to one run, and then another to another run, while two are removed. Checks the
+/// results, according to whether the removals came before both additions.
 fn two_add<D: Discipline + 'static>(judge: fn(meanwhile: &[u32], then: &[u32]) -> bool) {
     check(3, move || {
         let ordered = ordered::<D>();
@@ -105,7 +105,7 @@ fn two_add_to_a_queue() {
     two_add::<Oldest>(|meanwhile, then| [meanwhile, then].concat() == [1, 2]);
 }
 
-/// The second item may come later than the first one left.
+/// The second item may be added after the first one was removed.
 #[test]
 fn two_add_to_a_stack() {
     two_add::<Newest>(|meanwhile, then| {
@@ -113,7 +113,7 @@ fn two_add_to_a_stack() {
     });
 }
 
-/// The first thread's handle, and with it its run, is the second one's.
+/// The first thread's handle, and with it its run, passes to the second one.
 #[test]
 fn a_handle_changes_hands() {
     check(3, || {

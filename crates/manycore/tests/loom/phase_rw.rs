@@ -16,14 +16,14 @@ fn a_writer_beside_a_reader() {
     check(3, || by_preference::a_writer_beside_a_reader(new(), 2));
 }
 
-/// Deeper than for every lock: others are made of this one.
+/// Explored deeper than other locks, because others consist of this one.
 #[test]
 fn three_threads() {
     rw::two_writers_and_a_reader::<PhaseRw>(2);
     rw::two_readers_and_a_writer::<PhaseRw>(2);
 }
 
-/// One is overtaken by another and insists: the lock is handed to it.
+/// One waiter is overtaken by another and then insists: the lock is handed to it.
 #[test]
 fn writers_that_overtake() {
     check(2, || {
@@ -36,7 +36,7 @@ fn writers_that_overtake() {
     });
 }
 
-/// The lock is handed to a writer that insists, unless a reader has come meanwhile.
+/// The lock is handed to a writer that insists, unless a reader has arrived meanwhile.
 #[test]
 fn a_writer_that_insists_beside_a_reader() {
     check(3, || {

@@ -28,7 +28,7 @@ type Hashes = BuildHasherDefault<Same>;
 type Map = PlainHashMap<u64, [u64; 2], Hashes>;
 type Words = PlainHashMap<u64, u64, Hashes>;
 type WordsHandle<'a> = PlainHashMapHandle<'a, u64, u64, Hashes>;
-/// Made before it is used, because making one orders the threads.
+/// Created before it is used, because creating one orders the threads.
 type Handle<'a> = PlainHashMapHandle<'a, u64, [u64; 2], Hashes>;
 
 fn put(map: &Handle, key: u64, value: u64) {
@@ -84,7 +84,7 @@ fn a_look_beside_what_comes() {
     });
 }
 
-/// The reader has found an entry, and another entry is written in its place.
+/// The reader has found an entry, and another one is written to its slot.
 #[test]
 fn a_slot_is_used_again() {
     check(2, || {
@@ -176,7 +176,7 @@ fn a_key_of_a_further_line_is_taken_out() {
     );
 }
 
-/// Both put a key into the line behind the first one.
+/// Two threads each insert a key into the overflow line.
 #[test]
 fn two_writers_of_a_further_line() {
     check(2, || {
@@ -218,7 +218,7 @@ fn a_look_into_a_further_line() {
     });
 }
 
-/// It has begun to grow; a thread moves the bucket, and leads to the next table.
+/// A map that has begun to grow. One thread moves the bucket and publishes the next table.
 #[test]
 fn a_look_while_a_bucket_is_moved() {
     check(2, || {

@@ -148,7 +148,7 @@ fn garbage_of_one_who_is_gone() {
     });
 }
 
-/// The same, after it has put its garbage where others find it.
+/// As before, after it has left its garbage where others find it.
 #[test]
 fn garbage_that_is_looked_for_meanwhile() {
     check(2, || {

@@ -57,7 +57,7 @@ impl<L: RawRwLock + 'static> Shared<L> {
         thread::spawn(move || f(&shared))
     }
 
-    /// In the end, nobody holds it, and this many have written.
+    /// At the end, no thread holds it, and this many threads have written.
     fn assert_written(&self, times: u32) {
         assert!(self.lock.try_acquire_write(), "somebody holds it");
         assert_eq!(self.look(), times);

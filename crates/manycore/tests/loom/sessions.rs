@@ -78,8 +78,8 @@ pub fn nothing_is_lost<M: Sessions + 'static>(domain: fn() -> M, view: View) {
     });
 }
 
-/// An object that is unlinked and freed stays as long as a thread may have it. `flush` has its
-/// memory reused, if that does not happen by itself.
+/// An object that is unlinked and freed stays as long as a thread may have it. `flush` makes the
+/// domain reuse its memory, if that does not happen by itself.
 pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
     domain: fn() -> M,
     flush: for<'a, 'h> fn(&'h mut M::Handle<'a>),
@@ -144,7 +144,7 @@ fn claim(handle: &mut impl RawSession, mine: Link<u32>, other: Link<u32>) -> Res
     }
 }
 
-/// Locks for reading only keep others from changing the object, and leave nothing behind.
+/// Locks for reading only prevent changes of the object, and leave nothing behind.
 pub fn write_skew_is_removed_by_locks<M: Sessions + 'static>(domain: fn() -> M) {
     check(2, move || {
         let domain = Arc::new(domain());

@@ -101,8 +101,8 @@ fn a_broadcast_wakes_all() {
     });
 }
 
-/// The second in a row gives up. If the broadcast was first, it waits until it is woken; the queue
-/// may be gone then.
+/// The second of two waiters gives up. If the broadcast came first, it waits until it is woken; the
+/// queue may be freed then.
 #[test]
 fn one_that_leaves_in_a_row_waits_for_its_turn() {
     check(3, || {
@@ -204,7 +204,7 @@ fn a_signalled_waiter_may_destroy_the_queue() {
     });
 }
 
-/// One of the waiters has not noticed that it was woken, and wants to leave.
+/// One of the waiters has not noticed that it was woken, and leaves.
 #[test]
 fn a_broadcaster_may_destroy_the_queue() {
     check(3, || {

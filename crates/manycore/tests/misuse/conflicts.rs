@@ -10,12 +10,12 @@ use manycore::collections::versioned::{Placement, Versioned};
 use manycore::session::{self, Conflict, Sessions};
 use manycore::{ConcurrentMap, MapHandle, mvrlu, rlu};
 
-/// Keys in the order of their insertion into a tree: 40 has two children, and its heir is deep; 90
-/// has one child, 10 none.
+/// Keys in the order of their insertion into a tree. 40 has two children, and its successor is
+/// deep; 90 has one child, 10 none.
 const KEYS: [u64; 9] = [40, 20, 80, 10, 30, 60, 90, 50, 95];
 
-/// While another thread has `locked` locked, a transaction meets the conflict in each of its
-/// operations, and keeps it to itself.
+/// While another thread holds the lock of `locked`, a transaction meets the conflict in each of its
+/// operations, and has no other effect.
 fn swallows<M: Sessions, P: Placement<u64>>(map: &Versioned<u64, u64, M, P>, locked: u64, key: u64)
 where
     Versioned<u64, u64, M, P>: Sync,
@@ -162,8 +162,8 @@ impl std::hash::Hash for Fuse {
     }
 }
 
-/// A transaction catches a panic of a key in the middle of an operation, and goes on: its changes
-/// do not commit by halves.
+/// A transaction catches a panic of a key in the middle of an operation, and continues. Its changes
+/// do not commit in part.
 fn catches<M: Sessions, P: Placement<Fuse>>(make: impl Fn() -> Versioned<Fuse, u64, M, P>) {
     const ENTRIES: u64 = 40;
     for fuse in 0..12 {

@@ -54,8 +54,8 @@ fn log<Q: Queue + Sync>(deferred: &Deferred<Panics, Live, Q, Adaptive>, most: u6
     });
 }
 
-/// A structure that panics at its end leaves nothing behind by which the next one in the same table
-/// is misled.
+/// A structure that panics at its end leaves nothing behind that would mislead the next one in the
+/// same table.
 fn ends_by_a_panic<Q: Queue + Sync>(queue: impl Fn() -> Q) {
     let kept = AtomicU64::new(0);
     let leaked = live(|| {
@@ -86,7 +86,7 @@ fn a_structure_panics_at_its_end() {
     });
 }
 
-/// A read that panics leaves the unapplied operations in the log: the next read goes on.
+/// A read that panics leaves the unapplied operations in the log, and the next read applies them.
 #[test]
 fn a_structure_panics_when_it_is_read() {
     crate::quietly(|| {
@@ -106,7 +106,7 @@ fn a_structure_panics_when_it_is_read() {
     });
 }
 
-/// The destructors of items panic, one in some: all others run.
+/// Some destructors of items panic. All others run nevertheless.
 #[test]
 fn items_panic_when_they_are_dropped() {
     crate::quietly(|| {

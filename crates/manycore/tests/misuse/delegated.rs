@@ -10,7 +10,7 @@ use manycore::oplog::{Apply, OpLog};
 
 use crate::live::{Live, live};
 
-/// Keeps what it is given, forgets some, and panics about some.
+/// Keeps some values, forgets some, and panics for some.
 struct Picky(Vec<Live>);
 
 impl Apply<Live> for Picky {
@@ -20,7 +20,8 @@ impl Apply<Live> for Picky {
     }
 }
 
-/// An operation that panics is lost with those behind it, as is said; each is dropped once.
+/// An operation that panics is lost together with those behind it, as documented. Each is dropped
+/// once.
 #[test]
 fn operations_panic() {
     crate::quietly(|| {
@@ -54,7 +55,7 @@ fn operations_panic() {
     });
 }
 
-/// A section that panics does so on the thread that has requested it, whichever thread runs it; its
+/// The panic of a section reaches the thread that has requested it, whichever thread runs it. Its
 /// captures, its result, and the data are dropped once.
 #[test]
 fn sections_panic() {

@@ -34,7 +34,7 @@ impl Drop for Late {
     }
 }
 
-/// Threads that use something when they end: only then, or before, too; with either of the two
+/// Threads that use something when they end: only then, or also before, and with either of the two
 /// thread-local values first. Destructors run in the order in which the values were first used, or
 /// in the opposite order.
 fn uses(use_it: fn()) {

@@ -161,7 +161,7 @@ fn of_a_thread_that_counts() {
     forgets(&LazyList::<u64, Adaptive, Qsbr>::default());
 }
 
-/// Values that were taken out and forgotten are lost, and no others.
+/// Values that were removed and forgotten are lost, and no others.
 #[test]
 fn of_what_was_taken() {
     let leaked = live(|| {

@@ -20,7 +20,7 @@ fn panic_of<R>(f: impl FnOnce() -> R) -> String {
     text.unwrap_or_else(|| payload.downcast_ref::<&str>().copied().unwrap_or_default().to_owned())
 }
 
-/// A thread commits by one handle while it has a session open by another: either that does no harm,
+/// A thread commits by one handle while it has a session open by another. Either that does no harm,
 /// or it is reported.
 fn commits_in_a_session<M: Sessions>(domain: &M, commits: u64) {
     session::scope(domain, |scope| {
@@ -97,7 +97,7 @@ fn objects_that_are_too_large() {
     });
 }
 
-/// Handles are forgotten, one after the other; the structure goes on, and ends.
+/// Handles are forgotten, one after the other. The structure continues to work, and can be dropped.
 fn forgets_sets<S: ConcurrentSet<u64>>(set: S) {
     for key in 0..crate::ROUNDS {
         let mut handle = set.handle();

@@ -50,7 +50,7 @@ fn fork_beside_walks(fault: Fault, is_spread: bool) {
     });
 }
 
-/// A node that is unlinked while it is drained does not stay in the tree.
+/// A node that is unlinked while the log is drained does not stay in the tree.
 fn exit_beside_drains(fault: Fault, is_spread: bool) {
     check(3, move || {
         let log = Log::new(fault, is_spread);
@@ -86,7 +86,7 @@ fn exit_beside_an_updater_and_a_walk(fault: Fault, is_spread: bool) {
     });
 }
 
-/// What was linked is seen without the lock, beside a drain.
+/// A reader without the lock sees a linked node, while another thread drains.
 fn a_look_without_the_lock(fault: Fault, is_spread: bool) {
     check(3, move || {
         let log = Log::new(fault, is_spread);
