@@ -85,7 +85,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-durable-simulated", &["manycore-traits", "manycore-sim", "manycore-simulated"]),
     ("manycore-capi", &["manycore", "timestone"]),
     // It beside other stores, which are built only when asked for.
-    ("timestone-peers", &["timestone", "manycore-measure"]),
+    ("timestone-peers", &["timestone", "manycore", "manycore-measure"]),
     (
         "manycore-bench",
         &[
