@@ -25,6 +25,7 @@ PROFILE ?= release
 target  := $(or $(CARGO_TARGET_DIR),target)
 release := $(target)/$(if $(TARGET),$(TARGET)/)$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 gnu     := $(subst -unknown,,$(TARGET))
+strip   := $(if $(gnu),$(gnu)-)strip
 # How a program for that machine is run here, to write its manual pages.
 runner  := $(if $(TARGET),qemu-$(firstword $(subst -, ,$(TARGET))) -L /usr/$(gnu))
 # As cc and cargo look for them.
@@ -48,7 +49,7 @@ able     = $(plain) $(if $(filter yes,$(BPF)),$(shell command -v "$${CLANG:-clan
 # $(call put,BUILT,PLACE): installs a program or a library without its debug information, which is
 # ten times as large.
 define put
-	install -D -m 755 $(if $(filter yes,$(STRIP)),-s --strip-program=$(if $(gnu),$(gnu)-)strip) $(release)/$(1) $(2)
+	install -D -m 755 $(if $(filter yes,$(STRIP)),-s --strip-program=$(strip)) $(release)/$(1) $(2)
 	$(if $(filter yes,$(DEBUG)),@install -d $(dir $(2)).debug && objcopy --only-keep-debug $(release)/$(1) $(dir $(2)).debug/$(notdir $(2)).debug \
 	    && objcopy --add-gnu-debuglink=$(dir $(2)).debug/$(notdir $(2)).debug $(2))
 endef
@@ -66,10 +67,11 @@ build: ## the command and the libraries that it preloads, into target/release; B
 	$(call setup,build)
 	@$(build)
 
-# It does not use BPF: so it needs no more than cargo and a C compiler.
-demo: ## build, then profile and improve a contended server; under a minute
-	@$(able)
-	@$(release)/manycore demo
+# Only what that takes, into target/demo: no BPF programs, so that cargo and a C compiler do, and not
+# the commands that measure the library.
+demo: ## build what it takes, then profile and improve a contended server; under a minute
+	@$(CARGO) build --locked --profile demo --no-default-features -p manycore-cli -p manycore-preload
+	@$(target)/demo/manycore demo
 
 test: ## all checks; installs the Debian packages it needs when root; ends with the count
 	$(call setup,test)
@@ -158,17 +160,24 @@ install: install-library ## all of it: the command, man pages, completions, and 
 
 library := $(DESTDIR)$(LIBDIR)
 
-install-library: ## the library for C and C++: headers, static and shared, pkg-config; PREFIX=, DESTDIR=, LIBDIR=
-	@$(CARGO) build $(flags) -p manycore-capi
-	install -D -m 755 $(release)/libmanycore_capi.so $(library)/libmanycore.so.$(version)
-	ln -sf libmanycore.so.$(version) $(library)/libmanycore.so.0
-	ln -sf libmanycore.so.0 $(library)/libmanycore.so
-	install -D -m 644 $(release)/libmanycore_capi.a $(library)/libmanycore.a
-	$(if $(filter yes,$(STRIP)),$(if $(gnu),$(gnu)-)strip --strip-debug $(library)/libmanycore.so.$(version) $(library)/libmanycore.a)
-	install -d $(root)/include/manycore/compat $(library)/pkgconfig
+# One package makes libmanycore.a, with TimeStone in it, and libmanycore.so, which leaves that to
+# libtimestone.so.
+install-library: ## the libraries for C and C++: headers, static and shared, pkg-config; PREFIX=, DESTDIR=, LIBDIR=
+	install -d $(library)/pkgconfig $(root)/include/manycore/compat
+	@$(CARGO) rustc $(flags) -p manycore-capi --crate-type staticlib
+	install -m 644 $(release)/libmanycore_capi.a $(library)/libmanycore.a
+	ln -sf libmanycore.a $(library)/libtimestone.a
+	@$(CARGO) rustc $(flags) -p manycore-capi --no-default-features --crate-type cdylib
+	@$(CARGO) rustc $(flags) -p timestone-capi --crate-type cdylib
+	for name in manycore timestone; do \
+	    install -m 755 $(release)/lib$${name}_capi.so $(library)/lib$$name.so.$(version) && \
+	    ln -sf lib$$name.so.$(version) $(library)/lib$$name.so.0 && \
+	    ln -sf lib$$name.so.0 $(library)/lib$$name.so || exit; \
+	done
+	$(if $(filter yes,$(STRIP)),$(strip) --strip-unneeded $(library)/libmanycore.so.$(version) $(library)/libtimestone.so.$(version) && $(strip) --strip-debug $(library)/libmanycore.a)
 	install -m 644 $(capi)/include/manycore/*.h $(root)/include/manycore
 	install -m 644 $(capi)/include/manycore/compat/*.h $(root)/include/manycore/compat
-	for pc in manycore manycore-rlu; do \
+	for pc in manycore manycore-rlu timestone; do \
 	    sed 's|@PREFIX@|$(abspath $(PREFIX))|; s|@LIBDIR@|$(abspath $(LIBDIR))|; s|@VERSION@|$(version)|' \
 	        $(capi)/$$pc.pc.in >$(library)/pkgconfig/$$pc.pc; \
 	done

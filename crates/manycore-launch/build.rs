@@ -38,7 +38,8 @@ fn build() -> PathBuf {
         .args([
             "build",
             "--locked",
-            "--release",
+            "--profile",
+            "dist",
             "-p",
             "manycore-preload",
             "-p",
@@ -50,13 +51,12 @@ fn build() -> PathBuf {
         .arg(&into)
         .arg("--target")
         .arg(&target)
-        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .status();
     assert!(
         status.as_ref().is_ok_and(|status| status.success()),
         "cannot build the preload libraries: {status:?}"
     );
-    into.join(target).join("release")
+    into.join(target).join("dist")
 }
 
 fn variable(name: &str) -> OsString {

@@ -73,9 +73,9 @@ fn can_fix_addresses() -> bool {
 }
 
 impl Installed {
-    /// Where the shared library is.
-    pub fn library(&self) -> PathBuf {
-        self.prefix.join("lib/libmanycore.so.0")
+    /// Where a shared library is: `manycore` or `timestone`.
+    pub fn library(&self, name: &str) -> PathBuf {
+        self.prefix.join(format!("lib/lib{name}.so.0"))
     }
 
     /// Where the headers are.
@@ -97,9 +97,11 @@ impl Installed {
         command.arg(source).arg("-o").arg(&product).arg(format!("-std={standard}"));
         command.args(STRICT).args(variant.flags()).args(["-D_POSIX_C_SOURCE=200809L"]);
         let is_static = variant == Variant::Static;
-        for flag in self.pkg_config(is_static).split_whitespace() {
+        for flag in self.pkg_config(source, is_static).split_whitespace() {
             match flag {
-                "-lmanycore" if is_static => command.arg("-l:libmanycore.a"),
+                "-lmanycore" | "-ltimestone" if is_static => {
+                    command.arg(format!("-l:lib{}.a", &flag[2..]))
+                }
                 flag => command.arg(flag),
             };
         }
@@ -118,7 +120,7 @@ impl Installed {
         let mut command = Command::new("gcc");
         command.arg(source).arg("-o").arg(&product).args(["-O2", "-pthread"]).args(flags);
         command.arg("-D_POSIX_C_SOURCE=200809L");
-        command.args(self.pkg_config(flags.contains(&"-static")).split_whitespace());
+        command.args(self.pkg_config(source, flags.contains(&"-static")).split_whitespace());
         let libraries = self.prefix.join("lib");
         if !flags.contains(&"-static") {
             command.arg(format!("-Wl,-rpath,{}", libraries.display()));
@@ -127,10 +129,13 @@ impl Installed {
         product
     }
 
-    fn pkg_config(&self, is_static: bool) -> String {
+    /// The flags for a program: those of TimeStone if it includes that header.
+    fn pkg_config(&self, source: &Path, is_static: bool) -> String {
+        let text = std::fs::read_to_string(source).expect("the program");
         let mut command = Command::new("pkg-config");
         command.args(["--cflags", "--libs"]).args(is_static.then_some("--static"));
-        command.arg("manycore-rlu").env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
+        command.arg("manycore-rlu").args(text.contains("/timestone.h").then_some("timestone"));
+        command.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
         tool("pkg-config", "pkg-config", &mut command)
     }
 

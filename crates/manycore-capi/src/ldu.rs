@@ -7,7 +7,7 @@ use std::sync::Arc;
 use manycore::ldu::drain;
 use manycore::ldu::{Chain, Global, Link, Node, Operation, PerCore, Queue, Rooted, Table, Target};
 
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 // The program has 24 bytes for it; all zero bytes are a valid node.
 const _: () = assert!(size_of::<Node>() == 24 && align_of::<Node>() == 8);

@@ -22,7 +22,7 @@
 //! | `manycore/ldu.h` | deferred update of objects that carry their node | `ldu.c` | `ldu` |
 //! | `manycore/map.h` | byte strings: locked records, transactions, snapshots | `map.c` | `map` |
 //! | `manycore/lock.h` | every lock, by name | `locks.c` | `lock` |
-//! | `manycore/timestone.h` | durable transactions | `bank.c` | `timestone` |
+//! | `manycore/timestone.h` | durable transactions, in a library of their own | `bank.c` | the package `timestone-capi` |
 //! | `manycore/status.h` | what functions return, and the version | | `status` |
 //!
 //! The headers are the reference; they are written by hand, and a test compares them with the code
@@ -46,9 +46,9 @@
 mod ldu;
 mod lock;
 mod map;
-mod process;
 mod rcu;
 mod rlu;
 mod stall;
 mod status;
-mod timestone;
+#[cfg(feature = "timestone")]
+use timestone_capi as _;

@@ -17,8 +17,8 @@ use manycore::lock::{self, Adaptive, INLINE_SIZE, PlainLock};
 use manycore::sync::Deadline;
 use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
 
-use crate::process::holder;
-use crate::status::Status;
+use manycore_capi_base::process::holder;
+use manycore_capi_base::status::Status;
 
 // The thread that initialises or destroys a lock writes its kind; the program orders that before
 // and after every use. A thread compares the owner with itself, and reads its own number there only

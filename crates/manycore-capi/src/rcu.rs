@@ -9,9 +9,9 @@ use std::time::Duration;
 use manycore::reclaim::{self, Barriers, Domain, Guard, Handle, QsbrHandle};
 use manycore::sync::thread;
 
-use crate::process::in_children;
 use crate::stall::{Report, Stall};
-use crate::status::{Status, fatal};
+use manycore_capi_base::process::in_children;
+use manycore_capi_base::status::{Status, fatal};
 
 /// A domain: `manycore_rcu_t`.
 pub struct Rcu {

@@ -2,7 +2,9 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{demo, diff, locks, manual, profile, report, run, store};
+#[cfg(feature = "every-command")]
+use crate::store;
+use crate::{demo, diff, locks, manual, profile, report, run};
 
 const NOTES: &str = "\
 Examples:
@@ -64,16 +66,23 @@ pub enum Command {
     Demo(demo::Options),
     Run(run::Options),
     Profile(profile::Options),
+    #[cfg(feature = "every-command")]
     Top(manycore_top::Options),
     Report(report::Options),
     Diff(diff::Options),
     Compare(manycore_compare::Options),
+    #[cfg(feature = "every-command")]
     Bench(manycore_bench::Bench),
+    #[cfg(feature = "every-command")]
     Sim(manycore_bench::Sim),
+    #[cfg(feature = "every-command")]
     Predict(manycore_bench::predict::command::Options),
+    #[cfg(feature = "every-command")]
     Figures(manycore_figures::command::Options),
+    #[cfg(feature = "every-command")]
     Store(store::Options),
     Locks(locks::Options),
+    #[cfg(feature = "every-command")]
     Machines(manycore_bench::machines::Options),
     Completions(manual::CompletionOptions),
     Man(manual::ManOptions),

@@ -26,6 +26,7 @@ mod manual;
 mod profile;
 mod report;
 mod run;
+#[cfg(feature = "every-command")]
 mod store;
 
 use std::error::Error;
@@ -59,14 +60,21 @@ fn execute(cli: &Cli) -> Result<u8> {
         Command::Diff(options) => diff::run(options),
         Command::Report(options) => report::run(options),
         Command::Demo(options) => demo::run(options, &terminal),
+        #[cfg(feature = "every-command")]
         Command::Bench(options) => options.run(&terminal),
+        #[cfg(feature = "every-command")]
         Command::Sim(options) => options.run(&terminal),
         Command::Compare(options) => manycore_compare::run(options, &terminal),
+        #[cfg(feature = "every-command")]
         Command::Top(options) => manycore_top::run(options, &terminal),
+        #[cfg(feature = "every-command")]
         Command::Predict(options) => manycore_bench::predict::command::run(options, &terminal),
+        #[cfg(feature = "every-command")]
         Command::Figures(options) => manycore_figures::command::run(options, &terminal),
+        #[cfg(feature = "every-command")]
         Command::Store(options) => store::run(options),
         Command::Locks(options) => locks::run(options),
+        #[cfg(feature = "every-command")]
         Command::Machines(options) => manycore_bench::machines::run(options, &terminal),
         Command::Completions(options) => manual::completions(options, Cli::command()),
         Command::Man(options) => manual::pages(options, Cli::command()),

@@ -164,21 +164,29 @@ fn in_headers() -> Functions {
 #[test]
 fn headers_declare_what_the_sources_define() {
     let mut sources = Functions::new();
-    in_sources(&root().join("crates/manycore-capi/src"), &mut sources);
+    for name in ["manycore-capi", "timestone-capi"] {
+        in_sources(&root().join("crates").join(name).join("src"), &mut sources);
+    }
     let headers = in_headers();
     assert!(sources.len() > 40, "only {} functions", sources.len());
     assert_eq!(headers, sources);
 }
 
 #[test]
-fn the_shared_library_exports_that_and_nothing_else() {
-    let mut command = Command::new("nm");
-    let output = command.args(["-D", "--defined-only"]).arg(installed().library()).output();
-    let output = output.expect("nm is not installed: apt-get install binutils");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let mut exported: Vec<_> = text.lines().filter_map(|line| line.split(' ').nth(2)).collect();
-    exported.sort_unstable();
-    assert_eq!(exported, in_headers().keys().map(String::as_str).collect::<Vec<_>>());
+fn the_shared_libraries_export_that_and_nothing_else() {
+    let declared = in_headers();
+    for library in ["manycore", "timestone"] {
+        let mut command = Command::new("nm");
+        let output =
+            command.args(["-D", "--defined-only"]).arg(installed().library(library)).output();
+        let output = output.expect("nm is not installed: apt-get install binutils");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut exported: Vec<_> = text.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+        exported.sort_unstable();
+        let declared = declared.keys().map(String::as_str);
+        let own = declared.filter(|name| name.starts_with("ts_") == (library == "timestone"));
+        assert_eq!(exported, own.collect::<Vec<_>>(), "lib{library}");
+    }
 }
 
 /// With the assertions beside the types in the sources: neither side can change alone.

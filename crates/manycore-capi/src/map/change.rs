@@ -5,7 +5,7 @@ use core::ptr::{null, null_mut};
 
 use super::threads::Map;
 use super::{Bytes, bytes, with};
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// The program's function. It gets the index of a key and the key's value, and returns the record's
 /// new state.

@@ -6,10 +6,10 @@ mod threads;
 use core::ffi::{c_int, c_void};
 
 use manycore::clock::Ordo;
-use manycore::collections::bytes::{ByteMap, Error, From, Handle};
+use manycore::collections::bytes::{ByteMap, From, Handle};
 use manycore::mvrlu;
 
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 use threads::Map;
 
 /// `manycore_map_config_t`. Zero is the usual value of each member.
@@ -35,19 +35,6 @@ const _: () = assert!(size_of::<Config>() == 24 && size_of::<Bytes>() == 16);
 type Visit = Option<
     unsafe extern "C-unwind" fn(*mut c_void, *const c_void, usize, *const c_void, usize) -> c_int,
 >;
-
-impl core::convert::From<Error> for Status {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::TooLong => Self::Invalid,
-            Error::TooLarge => Self::TooLarge,
-            Error::Failed => Self::Failed,
-            Error::Already => Self::Already,
-            Error::NoTransaction => Self::NoSession,
-            _ => Self::Busy,
-        }
-    }
-}
 
 /// # Safety
 ///

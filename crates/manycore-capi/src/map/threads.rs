@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use manycore::collections::bytes::{ByteMap, Handle};
 
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// `manycore_map_t`.
 pub struct Map {

@@ -8,7 +8,7 @@ use manycore::clock::{Clock, Counter, Ordo};
 use manycore::mvrlu;
 
 use crate::stall::{Report, Stall};
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// Limits, and the clock that orders commits: `manycore_rlu_config_t`. Zero is the default of each
 /// member.

@@ -14,8 +14,8 @@ use manycore::mvrlu::{Domain, object_of};
 use manycore::session::{Conflict, RawSession, View};
 use manycore::sync::thread;
 
-use crate::status::{Status, fatal};
 use config::Config;
+use manycore_capi_base::status::{Status, fatal};
 use process::{Member, Session};
 
 /// A thread's data, as the program has it: `rlu_thread_data_t`.

@@ -11,8 +11,8 @@ use manycore::sync::thread;
 
 use super::ThreadData;
 use super::config::{AnyClock, Config};
-use crate::process::in_children;
-use crate::status::Status;
+use manycore_capi_base::process::in_children;
+use manycore_capi_base::status::Status;
 
 /// A thread's handle of the domain. Several threads may use it, one after the other: the program
 /// orders their uses.

@@ -83,7 +83,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("timestone-simulated", &["manycore-simulated", "manycore-sim", "manycore-history"]),
     // Sets in simulated persistent memory, which TimeStone is compared with.
     ("manycore-durable-simulated", &["manycore-traits", "manycore-sim", "manycore-simulated"]),
-    ("manycore-capi", &["manycore", "timestone"]),
+    // Both for C; the static library has the second in it.
+    ("manycore-capi-base", &["manycore"]),
+    ("timestone-capi", &["manycore-capi-base", "timestone"]),
+    ("manycore-capi", &["manycore-capi-base", "timestone-capi", "manycore"]),
     // It beside other stores, which are built only when asked for.
     ("timestone-peers", &["timestone", "manycore", "manycore-measure"]),
     (

@@ -56,6 +56,7 @@ const NO_EXAMPLE: &[(&str, &str)] = &[
     ),
     ("manycore-interpose", "what it has calls past, or ends, the program that it is in"),
     ("manycore-capi", "a C library; its examples are in C, and the tests run them"),
+    ("timestone-capi", "a C library; its examples are in C, and the tests run them"),
 ];
 
 /// The `//!` lines with which the file opens, without their marks.

@@ -1,4 +1,13 @@
-//! `manycore/timestone.h`: durable transactions, over [`timestone`].
+//! The library `timestone` for C and C++: durable transactions, over [`timestone`].
+//!
+//! ```console
+//! $ make install-library PREFIX=$HOME/.local
+//! $ export PKG_CONFIG_PATH=$HOME/.local/lib/pkgconfig
+//! $ cc program.c $(pkg-config --cflags --libs timestone) -pthread
+//! ```
+//!
+//! The header `manycore/timestone.h` is the reference. Locks, RCU and the rest are in another
+//! library, `manycore-capi`, so that a program that wants locks does not load files and journals.
 
 mod config;
 mod files;
@@ -15,7 +24,7 @@ use std::ffi::CString;
 
 use timestone::{Error, Stop};
 
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 std::thread_local! {
     /// What the calling thread was told last.

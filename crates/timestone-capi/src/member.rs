@@ -11,8 +11,8 @@ use timestone::{Durability, Member, Session, Snapshot, Stop, Transaction};
 use super::config::{Kind, durability};
 use super::store::{TsMap, TsStore};
 use super::{give, refuse, stopped};
-use crate::process::holder;
-use crate::status::Status;
+use manycore_capi_base::process::holder;
+use manycore_capi_base::status::Status;
 
 /// `ts_member_t`.
 pub struct TsMember {

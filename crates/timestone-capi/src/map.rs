@@ -8,7 +8,7 @@ use timestone::untyped::ByteMap;
 use super::member::{Query, TsMember, change, get, read};
 use super::objects::there;
 use super::store::TsMap;
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// A key of a map.
 struct Entry<'a> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use timestone::{Durability, Isolation, Options};
 
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// `ts_config_t`.
 #[derive(Clone, Copy, Debug)]

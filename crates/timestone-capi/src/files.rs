@@ -5,7 +5,7 @@ use core::ffi::c_char;
 use timestone::inspect;
 
 use super::{give, refuse, text};
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// `ts_contents_t`.
 #[derive(Clone, Copy, Debug)]

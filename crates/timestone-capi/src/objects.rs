@@ -7,7 +7,7 @@ use timestone::untyped::{self, BYTES_MAX};
 
 use super::give;
 use super::member::{Query, TsMember, change, read};
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// The object at an offset; null if there is none.
 struct Object(u64);

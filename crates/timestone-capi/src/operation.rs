@@ -12,7 +12,7 @@ use super::config::durability;
 use super::member::{TsMember, change, get};
 use super::store::{TsMap, TsStore, are_sizes_of_a_map};
 use super::{give, refuse, status, text};
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// What an operation does.
 type Run = unsafe extern "C-unwind" fn(*mut TsMember, *const c_void, usize) -> c_int;

@@ -10,7 +10,7 @@ use timestone::Store;
 use timestone::untyped::{self, BYTES_MAX, ByteMap};
 
 use super::{give, refuse, status, text};
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// `ts_store_t`.
 pub struct TsStore {

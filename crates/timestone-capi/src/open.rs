@@ -8,7 +8,7 @@ use super::config::Config;
 use super::operation::Registry;
 use super::store::TsStore;
 use super::{give, refuse, text};
-use crate::status::Status;
+use manycore_capi_base::status::Status;
 
 /// The arguments for opening a store: options, and the operations to which they lead.
 ///
