@@ -16,13 +16,13 @@ use crate::lock::{Adaptive, Guarded};
 use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, hint, mutation};
 
-/// A structure `S` of items `T`, whose updates are logged in a queue `Q`, under a lock `L`.
+/// A structure `S` of items `T`, whose updates are logged in a queue `Q`, protected by a lock `L`.
 ///
-/// A thread that makes an item with [`item`](Self::item) owns it, and its state:
+/// A thread that makes an item with [`item`](Self::item) owns it and its state:
 /// [`Absent`](super::Absent) or [`Present`](super::Present). So no thread can insert an item that
-/// is there already. Updates wait for no lock. A read acquires the lock, applies the log, and then
-/// sees all updates that were done before it began. Where reads are [frequent](Self::eager_below),
-/// updates are applied inline if the lock is free.
+/// is already inserted. Updates wait for no lock. A read acquires the lock, applies the log, and
+/// then sees all updates that were done before it began. If reads are
+/// [frequent](Self::eager_below), updates are applied inline while the lock is free.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -89,7 +89,7 @@ where
     shared: CachePadded<Guarded<Inner<S>, L>>,
     /// When it was brought up to date by the timer.
     due: Due,
-    /// Items go in and come out, so that it is invariant in their type.
+    /// Items are inserted and returned, so it is invariant in their type.
     _items: PhantomData<fn(T) -> T>,
 }
 
@@ -173,11 +173,12 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         }
     }
 
-    /// Updates are applied at once where there are fewer than this many for each read of late, in
-    /// place of [`EAGER_BELOW`], unless somebody has the lock, or mostly had it of late. A thread
-    /// that updates has to be where the [`Structure`] may be called then, and has its panics. With
-    /// 0 they never are, and only reads, the timer and a thread that drops an item call the
-    /// structure; with [`u64::MAX`] it does not depend on how often there are reads.
+    /// Sets the limit below which updates are applied inline, in place of [`EAGER_BELOW`]: the
+    /// recent number of updates for each read. They are still logged if another thread has the
+    /// lock, or mostly had it recently. A thread that updates must be allowed to call the
+    /// [`Structure`], and receives its panics. With 0, updates are never applied inline, and only
+    /// reads, the timer and a thread that drops an item call the structure. With [`u64::MAX`], the
+    /// frequency of reads does not matter.
     #[must_use]
     pub fn eager_below(mut self, updates: u64) -> Self {
         self.eager = Eager::below(updates);
@@ -210,9 +211,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         inner.count(drained);
     }
 
-    /// Reads the structure after all updates that were done before. No other thread reads
-    /// meanwhile; updates go on, and the next reader sees them. `look` and the structure must not
-    /// read or wait for reads: they would deadlock with themselves.
+    /// Reads the structure after all earlier updates. No other thread reads meanwhile. Updates
+    /// continue, and the next reader sees them. `look` and the structure must not read or wait for
+    /// reads: they would deadlock with themselves.
     ///
     /// # Panics
     ///
@@ -256,10 +257,10 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.shared.try_with(apply).is_some()
     }
 
-    /// Waits until all reads have ended that may have missed an update which the caller has made.
-    /// Reads that begin meanwhile see it.
+    /// Waits until all reads have ended that may have missed an update of the caller's. Reads that
+    /// begin meanwhile see it.
     ///
-    /// For an owner that is about to change data that readers find through the structure.
+    /// For an owner that will change data which readers find through the structure.
     pub fn wait_for_reads(&self) {
         if !mutation!("ldu-nobody-waits") {
             // A thread that has missed the update had the lock before this point; a thread that
@@ -273,10 +274,10 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
         self.shared.with(|inner| self.drain(inner));
     }
 
-    /// The timer: applies the logged updates, if this function has not tried that for this many
+    /// For a timer: applies the logged updates, if this function has not tried that for this many
     /// ticks of [`clock::now`](crate::sync::clock::now), no other thread is about to do it, and no
-    /// other thread has the lock. Returns whether it did. Cheap enough to be called with every
-    /// update.
+    /// other thread has the lock. Returns whether it did. It is so cheap that it can be called with
+    /// every update.
     pub fn synchronize_if_due(&self, period: u64) -> bool {
         // Where updates are applied inline, the queue is mostly empty, and to see that is faster
         // than to read the time.
@@ -288,9 +289,9 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
                 .is_some_and(|_claim| self.shared.try_with(|inner| self.drain(inner)).is_some())
     }
 
-    /// An item was dropped. If the calling core's log is long, and the lock is free, this applies
-    /// that core's log: the dropped items then go back to the allocator while they are in that
-    /// core's cache.
+    /// Called after an item was dropped. If the calling core's log is long, and the lock is free,
+    /// applies that core's log. The dropped items' memory is then freed while it is in that core's
+    /// cache.
     #[inline]
     pub(super) fn sweep(&self) {
         if self.queue.is_long() {
@@ -317,8 +318,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     }
 }
 
-/// Empties the queue of a structure that has panicked at its end: no entry stays behind in a table
-/// which others share. Items that no thread has any more are dropped.
+/// Empties the queue of a structure that has panicked at its end, so that no entry stays behind in
+/// a shared table. Items without an owner are dropped.
 struct Discard<'q, Q: Queue, T>(&'q Q, PhantomData<T>);
 
 impl<Q: Queue, T> Target for Discard<'_, Q, T> {

@@ -12,12 +12,12 @@ use super::structure::{Object, Structure};
 use crate::RawLock;
 use crate::lock::Adaptive;
 
-/// An item that is not in its structure, in its owner's view. When it is dropped, its memory is
-/// freed as soon as its entries are next taken from the log: at once, if the core's log is
-/// [long](super::MANY) and the structure's lock is free.
+/// An item that is not in its structure, in its owner's view. After it is dropped, its memory is
+/// freed when its entries are next taken from the log. That happens immediately if the core's log
+/// is [long](super::MANY) and the structure's lock is free.
 ///
-/// Then the thread that drops the item applies the core's log. That thread must be where the
-/// [`Structure`] may be called, and its panics reach that thread.
+/// Then the thread that drops the item applies the core's log. That thread must be allowed to call
+/// the [`Structure`], and receives its panics.
 #[must_use = "what is dropped does not come into the structure"]
 pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive> {
     deferred: &'d Deferred<S, T, Q, L>,
@@ -26,7 +26,7 @@ pub struct Absent<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adapti
 
 /// An item that is in its structure, in its owner's view. When it is dropped, it is removed, and
 /// then dropped like an [`Absent`]. If the removal is applied [inline](Deferred::eager_below), its
-/// memory is freed at once.
+/// memory is freed immediately.
 #[must_use = "what is dropped is removed again: `keep` it if it should stay"]
 pub struct Present<'d, S: Structure<T>, T, Q: Queue = Global, L: RawLock = Adaptive>(
     ManuallyDrop<Absent<'d, S, T, Q, L>>,
@@ -83,7 +83,7 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
         Present(ManuallyDrop::new(self))
     }
 
-    /// Changes the item, after the whole log has been applied: only its owner knows it then.
+    /// Changes the item, after the whole log has been applied: then only its owner can reach it.
     ///
     /// An insertion and a removal that are both in the log cancel. That is right only if the item
     /// is the same in both, so an item cannot be changed while it may be in the log.
@@ -110,7 +110,7 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Absent<'d, S, T, Q, L> {
 }
 
 impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Present<'d, S, T, Q, L> {
-    /// The item leaves the structure. A read that is going on may still see it.
+    /// Removes the item from the structure. A read that is under way may still see it.
     ///
     /// # Panics
     ///
@@ -126,8 +126,8 @@ impl<'d, S: Structure<T>, T, Q: Queue, L: RawLock> Present<'d, S, T, Q, L> {
         unsafe { ManuallyDrop::take(&mut this.0) }
     }
 
-    /// The item stays in the structure permanently: until the structure is dropped too, and its
-    /// memory is never freed.
+    /// Leaves the item in the structure permanently: until the structure is dropped. Its memory is
+    /// never freed.
     pub fn keep(self) {
         forget(self);
     }

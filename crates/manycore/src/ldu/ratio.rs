@@ -4,7 +4,8 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// After about this many reads, older counts no longer matter.
 const MEMORY: u64 = 8;
-/// While the lock is mostly taken, it is not tried for this many reads, and then for some.
+/// If the lock is mostly taken, inline application is not tried for this many reads, and then tried
+/// for some.
 const PAUSE: u32 = 512;
 
 /// Shares are of this.
@@ -17,12 +18,12 @@ pub const EAGER_BELOW: u64 = 32;
 
 /// Updates of late, and reads. Under the structure's lock.
 pub(super) struct Ratio {
-    /// Updates since the last read, and how many of them were applied inline.
+    /// The number of updates since the last read, and how many of them were applied inline.
     updates: u64,
     at_once: u64,
     /// Updates for each read in the mean, times [`MEMORY`].
     mean: u64,
-    /// How many of [`ALL`] found the lock free, where that was tried.
+    /// The number of the last [`ALL`] attempts that found the lock free.
     won: u64,
     /// For how many reads it is not tried.
     pause: u32,
@@ -47,7 +48,7 @@ impl Ratio {
         self.logged(1);
     }
 
-    /// Counts a read; `was_eager`: whether the updates since the last one were.
+    /// Counts a read; `was_eager`: the updates since the last read were applied inline.
     pub fn read(&mut self, was_eager: bool) {
         self.mean = self.mean - self.mean.div_ceil(MEMORY) + self.updates;
         if was_eager && self.updates > 0 {

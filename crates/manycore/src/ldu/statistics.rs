@@ -8,14 +8,14 @@ use super::queue::Drained;
 pub struct Statistics {
     /// How often the log was drained.
     pub drains: u64,
-    /// How often a core's part of it was, by the thread that had dropped an item there.
+    /// How often a thread that dropped an item drained its core's part of the queue.
     pub sweeps: u64,
     /// Entries that were found in it.
     pub entries: u64,
-    /// Updates that were applied; the other entries stood for updates that had cancelled each
-    /// other.
+    /// The number of updates that were applied. The other entries stood for updates that cancelled
+    /// each other.
     pub applied: u64,
-    /// Items that this has freed; those that were removed inline are not counted.
+    /// The number of items that were freed, without those that were removed inline.
     pub released: u64,
     /// Updates that were applied at once, and not logged.
     pub at_once: u64,

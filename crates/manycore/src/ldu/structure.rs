@@ -7,7 +7,7 @@ use super::queue::node::Node;
 /// What can be updated by a log.
 ///
 /// Updates of different items come in any order, so the structure's final state must not depend on
-/// it. An order that matters, such as the order of otherwise equal items, has to be part of the
+/// the order. If an order matters, such as that of otherwise equal items, it has to be part of the
 /// items. Updates of one item alternate between the two, beginning with [`insert`](Self::insert).
 pub trait Structure<T> {
     /// The item comes in.
@@ -17,7 +17,7 @@ pub trait Structure<T> {
     fn remove(&mut self, item: Item<'_, T>);
 }
 
-/// An item that is about to come into a structure, or to leave it.
+/// An item that will be inserted into the structure, or removed from it.
 ///
 /// A structure may keep its [address](Self::pointer): from its insertion until its removal the item
 /// does not move, and no thread has it mutably.

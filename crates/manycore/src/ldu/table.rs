@@ -13,11 +13,12 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, cpu, own_of};
 
-/// For each core, a direct-mapped table of structures whose entries were put in there.
+/// A direct-mapped table for each core. It has the structures whose entries were pushed on that
+/// core.
 ///
-/// The memory of all structures that share a table depends on the numbers of places and of cores,
-/// and not on the number of structures. A structure that needs a place of another's takes it over:
-/// the other's entries go to a queue of its own, where it finds them.
+/// The memory of all structures that share a table depends on the numbers of slots and of cores,
+/// and not on the number of structures. A structure that needs another's slot takes it over: the
+/// other's entries go to a queue of its own, where it finds them.
 pub struct Table {
     /// All places of the first core, then those of the second.
     slots: Box<[CachePadded<Slot>]>,
@@ -30,7 +31,7 @@ struct Slot {
     /// The structure whose entries are here, named by the address of its own queue. Null if there
     /// are no entries.
     owner: AtomicPtr<Global>,
-    /// The first and the last, if there are any; whose the lock is.
+    /// The first and the last entry, if there are any. The structure's lock protects them.
     ends: UnsafeCell<Option<(Link, Link)>>,
     length: Length,
 }
@@ -74,7 +75,7 @@ mod sealed {
 /// A structure's share of a [`Table`].
 pub struct Rooted<P: TablePointer> {
     table: P,
-    /// Entries that had to leave the table, or found no place in it. Its address identifies the
+    /// Entries that had to leave the table, or found no slot in it. Its address identifies the
     /// structure.
     own: Box<Global>,
     /// The structure's place in each core's table.
@@ -105,8 +106,8 @@ impl Slot {
         Self { lock: Futex::new(), owner, ends: UnsafeCell::new(None), length: Length::new() }
     }
 
-    /// Changes the entries and whose they are, with the lock that the caller has acquired, and
-    /// releases it.
+    /// Changes a slot's entries and its structure, with the lock that the caller has acquired, and
+    /// releases the lock.
     fn change(
         &self,
         change: impl FnOnce(*const Global, &mut Option<(Link, Link)>) -> *const Global,

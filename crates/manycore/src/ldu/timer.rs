@@ -3,8 +3,8 @@
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::hint;
 
-/// Does something about every this many nanoseconds (below 10^9), on the calling thread, until
-/// `stop` is set.
+/// Calls `act` about every this many nanoseconds (below 10^9), on the calling thread, until `stop`
+/// is set.
 ///
 /// A kernel has timers of its own; a program has a thread for this, see the example of [the
 /// module](super#timer).

@@ -42,7 +42,7 @@ const _: () = {
     assert!(data.is_multiple_of(16), "versions are aligned to lines");
 };
 
-/// Runs a method with the type that has room for this many bytes, one for each size of the memory
+/// Calls a method with the type that has room for this many bytes. There is one type for each size
 /// of objects.
 macro_rules! with_room {
     ($size:expr, |$bytes:ident| $run:expr; $($words:literal)*) => {
@@ -116,8 +116,8 @@ impl<C: Clock> Handle<'_, C> {
     }
 
     /// Makes a new object, all zero, that no other thread can reach. It needs no session, and stays
-    /// if an open session is aborted. None if the object is too large for a log: larger than 8,176
-    /// bytes with segments of 16 KiB, and larger than 32,752 bytes with any segments.
+    /// if an open session is aborted. `None` if the object is too large for a log: larger than
+    /// 8,176 bytes with segments of 16 KiB, and larger than 32,752 bytes with any segments.
     pub fn create_bytes(&mut self, size: usize) -> Option<NonNull<u8>> {
         if !self.has_room_for(size) {
             return None;

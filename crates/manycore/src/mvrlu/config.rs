@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use super::object::Version;
 
-/// So often a thread gives up its CPU for one session. One that is still open after that is a long
-/// one, which writers are not to wait for.
+/// How often a thread yields its CPU for one session. A session that is still open then is a long
+/// one, for which writers should not wait.
 pub(super) const YIELDS: u32 = 8;
 
 /// The most times that the pause between two looks is doubled.
@@ -24,35 +24,36 @@ pub(super) const DOUBLINGS_MAX: u32 = 6;
 /// ```
 #[non_exhaustive]
 pub struct Config {
-    /// Bytes of a segment of a log, a multiple of 64: an object has to fit. 16 KiB.
+    /// The size of a segment of a log, a multiple of 64. An object has to fit into it. 16 KiB.
     pub segment_bytes: usize,
-    /// Segments of a thread's log when it registers, at least 2. 8: the log has the 128 KiB of
-    /// KhronOS.
+    /// The number of segments of a thread's log when it registers, at least 2. 8: the log has the
+    /// 128 KiB of KhronOS.
     pub segments: usize,
-    /// Segments to which it may grow while old versions cannot be discarded, as by a long snapshot.
-    /// 1024, which are 16 MiB: enough for snapshots of some tens of milliseconds beside a thread
-    /// that writes all the time. See [`with_log_bytes`](Self::with_log_bytes).
+    /// The number of segments to which the log may grow while old versions cannot be discarded, for
+    /// example because of a long snapshot. 1024, which are 16 MiB: enough for snapshots of some
+    /// tens of milliseconds beside a thread that writes all the time. See
+    /// [`with_log_bytes`](Self::with_log_bytes).
     pub segments_max: usize,
-    /// Percent of `segments` from which on the thread searches for a grace period by itself. 50, as
-    /// published.
+    /// The percentage of `segments` from which on the thread searches for a grace period by itself.
+    /// 50, as published.
     pub low_percent: usize,
-    /// Percent of `segments_max` from which on a transaction waits for room before it begins. 75,
-    /// as published.
+    /// The percentage of `segments_max` from which on a transaction waits for room before it
+    /// begins. 75, as published.
     pub high_percent: usize,
-    /// After this many steps over versions, rather than objects, a thread searches for a grace
-    /// period, after which versions are written back: the number whose cost is about that of the
+    /// After this many steps over versions instead of objects, a thread searches for a grace
+    /// period, after which versions are written back. The cost of these steps is about that of the
     /// search. 64; sixteen times as many where a scan takes a system call, and with 32 CPUs or
     /// more.
     pub hops_max: u32,
-    /// After this many versions of its own, too: until they are written back they are on readers'
-    /// way, and other CPUs have to fetch them. 32; four times as many where a scan takes a system
-    /// call, and with 32 CPUs or more.
+    /// A thread also searches after this many versions of its own: until they are written back,
+    /// readers have to pass over them, and other CPUs have to fetch them. 32; four times as many
+    /// where a scan takes a system call, and with 32 CPUs or more.
     pub versions_max: u32,
-    /// After this many more snapshots than commits, commits wait for the clocks rather than
-    /// snapshots, and the other way round. 1000.
+    /// After this many more snapshots than commits, commits wait for the clocks instead of
+    /// snapshots, and vice versa. 1000.
     pub hysteresis: u32,
-    /// A session for which a thread with a full log has waited for longer than this is a stall. It
-    /// is reported again after as long. 100 ms.
+    /// A session is reported as a stall if a thread with a full log has waited for it for longer
+    /// than this. It is reported again after each such time. 100 ms.
     pub patience: Duration,
     /// Called with such a session, on the thread that waits for it.
     pub on_stall: Option<OnStall>,
@@ -70,9 +71,9 @@ pub struct Stall {
     /// The session's stamp: a time of the domain's [`Clock`](crate::clock::Clock), at which or
     /// after which it began.
     pub stamp: u64,
-    /// For how long the thread that reports has waited. The session has been open for longer.
+    /// How long the reporting thread has waited. The session has been open for longer.
     pub blocked_for: Duration,
-    /// Bytes of the log that has no room, on the thread that reports.
+    /// The size of the full log of the reporting thread, in bytes.
     pub bytes: usize,
 }
 
@@ -94,9 +95,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The same with logs that may grow to this number of bytes, rounded down to segments: writers
-    /// go on beside a snapshot until their writes since its begin take three quarters of that. If a
-    /// thread writes `w` versions a second of `b` bytes, a snapshot of `s` seconds takes
+    /// The configuration with logs that may grow to this number of bytes, rounded down to segments.
+    /// Writers continue beside a snapshot until their writes since its begin take three quarters of
+    /// that. If a thread writes `w` versions a second of `b` bytes, a snapshot of `s` seconds takes
     /// `w * (b + 64) * s`.
     #[must_use]
     pub fn with_log_bytes(mut self, bytes: usize) -> Self {

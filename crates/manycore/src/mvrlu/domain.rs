@@ -17,7 +17,7 @@ use crate::thread_registry::ThreadRegistry;
 
 /// Objects that threads share, and the threads.
 ///
-/// All memory is the domain's, and is given back when it is dropped.
+/// All memory belongs to the domain, and is freed when the domain is dropped.
 pub struct Domain<C: Clock = Ordo> {
     pub(super) clock: C,
     pub(super) config: Config,
@@ -58,7 +58,7 @@ const SOMEBODY: u64 = u64::MAX;
 /// time, and that line would always be in transit.
 const THREADS_FOR_REST: u64 = 64;
 
-/// How many times as much has to come together where scans are dear.
+/// The factor for these limits where scans are expensive.
 const VERSIONS_FOR_DEAR: u32 = 4;
 const HOPS_FOR_DEAR: u32 = 16;
 
@@ -112,7 +112,7 @@ impl<C: Clock> Domain<C> {
         }
     }
 
-    /// Announces that the thread of the record begins a session; returns the epoch that it goes by.
+    /// Announces that the record's thread begins a session; returns the session's epoch.
     #[inline]
     pub(super) fn enter(&self, record: &Record) -> u64 {
         // Acquire: partner of the Release in `advance`: the session does not find versions that
@@ -147,7 +147,7 @@ impl<C: Clock> Domain<C> {
     /// need are kept: none is discarded, written over its object, or reused because of later
     /// commits.
     ///
-    /// The caller has [closed](Self::close) that time: no commit with a stamp up to it is going to
+    /// The caller has [closed](Self::close) that time: no further commit with a stamp up to it will
     /// appear.
     pub fn raise_floor(&self, floor: u64) {
         // Release: partner of the Acquire in `enter_at_floor`. SeqCst with `look`, see there.
@@ -171,7 +171,7 @@ impl<C: Clock> Domain<C> {
         self.clock.stamp().max(bound)
     }
 
-    /// With this many versions of its own a thread searches for a grace period.
+    /// A thread searches for a grace period when it has this many versions of its own.
     #[inline]
     pub(super) fn versions_max(&self) -> u32 {
         let times = if self.periods.asymmetry.is_dear() { VERSIONS_FOR_DEAR } else { 1 };
@@ -210,8 +210,8 @@ impl<C: Clock> Domain<C> {
         self.periods.watermark.load(Ordering::Acquire)
     }
 
-    /// Scans for open sessions, and raises the watermark if the oldest have ended. Costs some
-    /// microseconds where that takes a system call.
+    /// Scans for open sessions, and raises the watermark if the oldest ones have ended. Takes some
+    /// microseconds if that needs a system call.
     #[cold]
     pub(super) fn advance(&self) -> u64 {
         self.scan(None).watermark
@@ -238,9 +238,9 @@ impl<C: Clock> Domain<C> {
         EpochScan { watermark: before.max(oldest), epoch, threads }
     }
 
-    /// As [`advance`](Self::advance), unless another thread is at it or has just been, and this one
-    /// need not, too. With hundreds of threads, those that scan at the same time are in each
-    /// other's way, and all others wait for the line that each of them writes.
+    /// As [`advance`](Self::advance), unless another thread does it or has just done it, and this
+    /// one need not as well. With hundreds of threads, those that scan at the same time would
+    /// disturb each other, and all others would wait for the line that each of them writes.
     #[cold]
     pub(super) fn try_advance(&self, must: bool, sessions: u32) -> Option<u64> {
         // Relaxed, throughout: hints; `advance` does all that needs an order.
@@ -265,8 +265,8 @@ impl<C: Clock> Domain<C> {
         Some(watermark)
     }
 
-    /// The session that keeps the watermark where it is, if one does, in the form of a stall. The
-    /// caller has waited for it for `blocked_for`, with `bytes` in its log.
+    /// The session that prevents the watermark from rising, if there is one, as a stall. The caller
+    /// has waited for it for `blocked_for`, with `bytes` in its log.
     pub(super) fn oldest_session(&self, blocked_for: Duration, bytes: usize) -> Option<Stall> {
         let since = |member: &&Member| member.session_since();
         let oldest = self.members.iter().min_by_key(since)?;

@@ -33,7 +33,7 @@ unsafe impl Send for MemberId {}
 // SAFETY: a shared reference gives the address only.
 unsafe impl Sync for MemberId {}
 
-/// An object that a session has locked, to change or free it.
+/// An object that a session has locked to change or free it.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {
     version: *mut Version,
@@ -89,8 +89,8 @@ impl<C: Clock> Domain<C> {
         }
     }
 
-    /// The stamp of a thread's present transaction, or of its last one. None if that stamp is later
-    /// than `time`; an undecided stamp becomes later than `time` by this call.
+    /// The stamp of a thread's present transaction, or of its last one. `None` if that stamp is
+    /// later than `time`; this call makes sure that an undecided stamp will be later.
     ///
     /// # Safety
     ///
@@ -114,13 +114,13 @@ impl<C: Clock> Handle<'_, C> {
         MemberId(core::ptr::from_ref::<Record>(self.record))
     }
 
-    /// Begins a session that sees all commits up to the domain's floor, or up to a time if that is
-    /// later, and none after it; and this thread's own commits, and those that it has seen. Returns
-    /// that time.
+    /// Begins a session that sees all commits up to the domain's floor, or up to `time` if that is
+    /// later, and no later ones. It also sees this thread's own commits, and those that they have
+    /// seen. Returns its time.
     ///
-    /// It waits for no clock, and sees only the commits that this thread has seen or was told to
-    /// see. So it may miss a commit of another thread that has returned and is not below the floor,
-    /// if that is later than the time.
+    /// It waits for no clock. It may miss a commit of another thread that has returned, if the
+    /// commit is later than `time` and not below the floor, and this thread has neither seen nor
+    /// been told of it.
     ///
     /// # Safety
     ///
@@ -207,8 +207,8 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { self.commit_at_with(|_| ()) }
     }
 
-    /// As [`commit_at`](Self::commit_at). `decided` gets the stamp when others see the commit, and
-    /// the session still has its locks: before it returns, no thread changes objects that the
+    /// As [`commit_at`](Self::commit_at). `decided` gets the stamp when others can see the commit,
+    /// while the session still has its locks: before it returns, no thread changes objects that the
     /// session has only locked.
     ///
     /// # Errors
@@ -231,8 +231,8 @@ impl<C: Clock> Handle<'_, C> {
         Ok(stamp)
     }
 
-    /// The latest commit that this thread has made or seen; those that were written back to their
-    /// objects do not count.
+    /// The latest commit that this thread has made or seen, except for those that were written back
+    /// to their objects.
     pub fn seen(&self) -> u64 {
         self.settled.get()
     }

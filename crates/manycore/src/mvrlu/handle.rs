@@ -18,7 +18,7 @@ use crate::sync::atomic::Ordering;
 use crate::sync::{head_of, hint, mutation, order, thread};
 use crate::thread_registry::EachThreadRegistersItsOwn;
 
-/// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
+/// A thread's handle of a [`Domain`]. If it is dropped in a session, it aborts that session.
 pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) domain: &'a Domain<C>,
     pub(super) record: &'a Member,
@@ -30,9 +30,9 @@ pub struct Handle<'a, C: Clock = Ordo> {
     pub(super) epoch: u64,
     /// The session sees commits with stamps up to this time, which is not before the epoch.
     pub(super) read: u64,
-    /// And decides, of commits that are under way, that their stamps are later than this.
+    /// The session also decides that commits which are under way get later stamps than this.
     pub(super) limit: u64,
-    /// The thread has not seen later stamps than this, or it has waited until they were in the past
+    /// The thread has not seen stamps later than this, or it has waited until they were in the past
     /// of every clock.
     pub(super) settled: Cell<u64>,
     /// Who waits for the clocks, as of the session's begin.
@@ -96,8 +96,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.local.as_mut().expect("the handle is not dropped yet")
     }
 
-    /// Notes that the handle is the calling thread's now: another thread has passed it on, with all
-    /// its actions. Reports then name this thread.
+    /// Makes the handle the calling thread's own, after another thread has passed it on. Reports
+    /// then name this thread.
     pub fn adopt(&mut self) {
         self.record.thread.store(thread::id(), Ordering::Relaxed); // Relaxed: for reports
     }
@@ -107,9 +107,9 @@ impl<'a, C: Clock> Handle<'a, C> {
         self.domain
     }
 
-    /// Waits in the queue of this thread's last conflict's object, if there was a conflict.
-    /// Sessions do so when they begin, except those of [`begin_at_floor`](Self::begin_at_floor):
-    /// their caller has read the clock already, and that time must not be from before the wait.
+    /// Waits in the queue of the object of this thread's last conflict, if there was one. Sessions
+    /// do so when they begin, except those of [`begin_at_floor`](Self::begin_at_floor): their
+    /// caller has read the clock already, and that time must not be from before the wait.
     #[inline]
     pub fn wait_to_retry(&mut self) {
         self.contended = 0;
@@ -193,8 +193,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         }
     }
 
-    /// After [`YIELDS`] unsuccessful searches each further one is due after twice as much: the
-    /// number of doublings, at most [`DOUBLINGS_MAX`].
+    /// The number of doublings of the interval between searches, after [`YIELDS`] unsuccessful
+    /// ones; at most [`DOUBLINGS_MAX`].
     #[inline]
     pub(super) fn doublings(&self) -> u32 {
         self.vain.saturating_sub(YIELDS).min(DOUBLINGS_MAX)

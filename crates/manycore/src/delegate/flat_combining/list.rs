@@ -6,12 +6,12 @@ use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, array_of, const_new, cpu, order, tuning};
 
-/// How many records there are, and so how many threads can wait for a combiner; with more, some
-/// wait for a record.
+/// The number of records, and so of threads that can wait for a combiner. Further threads wait for
+/// a record.
 pub const RECORDS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// The place where the caller begins its search for a record: near its CPU. Under the model checker
-/// all begin at the same place, so that records change hands.
+/// The index at which the caller begins its search for a record: near its CPU. Under the model
+/// checker all begin at the same index, so that records change hands.
 fn first() -> usize {
     if cfg!(loom) { 0 } else { cpu::current() as usize }
 }
@@ -39,7 +39,8 @@ impl<T> List<T> {
         link.checked_sub(1).map(|number| &*self.records[number as usize])
     }
 
-    /// A record for the caller, on the list, near its CPU if possible; none if all are taken.
+    /// Claims a record on the list for the caller, near its CPU if possible; `None` if all are
+    /// taken.
     pub(super) fn claim(&self) -> Option<&Record<T>> {
         let places = tuning::places(RECORDS);
         let first = first();
@@ -68,7 +69,7 @@ impl<T> List<T> {
     }
 
     /// Runs the sections that are published in records of the list; returns whether there were any.
-    /// And takes records off the list that have been idle for long. The caller is the combiner.
+    /// Also removes records from the list that have been idle for long. The caller is the combiner.
     pub(super) fn pass(&self, data: &UnsafeCell<T>) -> bool {
         // Relaxed, throughout except for the head: combiners write `passes`, `last_use`, and the
         // links behind the head, or they were written before the head.
@@ -98,8 +99,8 @@ impl<T> List<T> {
         served
     }
 
-    /// To be called in the child of a fork: the records belong to threads that it does not have.
-    /// The caller is the combiner, and no thread publishes.
+    /// Called in the child of a fork: removes the records of threads that do not exist in the
+    /// child. The caller is the combiner, and no thread publishes.
     #[cold]
     pub(super) fn clear(&self) {
         self.head.store(0, Ordering::Relaxed); // Relaxed: released with the combiner's lock

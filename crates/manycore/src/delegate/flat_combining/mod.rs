@@ -57,9 +57,9 @@ use crate::sync::panic::{self, Payload};
 use crate::sync::{CachePadded, clock, const_new, hint, order, process, store_load, tuning};
 use crate::{LockInfo, Order};
 
-/// The lock is held, by a combiner. The bits from the third on are the generation of the process.
+/// A combiner holds the lock. The bits from the third on are the generation of the process.
 const HELD: u32 = 1;
-/// And the combiner, which is the first thread in the child of a fork, removes the parent's
+/// The combiner, which is the first thread in the child of a fork, also removes the parent's
 /// records.
 const CLEARING: u32 = 2;
 
@@ -69,7 +69,7 @@ fn free() -> u32 {
     process::generation() << 2
 }
 
-/// How many passes a combiner makes, as long as each of them finds something to do.
+/// The number of passes of a combiner, as long as each of them finds a section to run.
 const PASSES: usize = if cfg!(loom) { 1 } else { 4 };
 
 /// Data, and sections that run with the data one at a time, on whichever thread owns the lock.
@@ -208,7 +208,7 @@ impl<T> FlatCombining<T> {
         }
     }
 
-    /// Becomes the combiner, or takes a record, if need be after a while.
+    /// Becomes the combiner, or claims a record; waits if necessary.
     #[cold]
     fn lock_or_claim(&self) -> Result<CombinerToken, &Record<T>> {
         let mut pause_ns = 1_000;
@@ -239,15 +239,15 @@ impl<T> FlatCombining<T> {
 }
 
 impl<T: Send> FlatCombining<T> {
-    /// Runs a section with the data, which no other section has meanwhile, on this thread or on
-    /// another; returns its result. A section that runs another section with the same data
-    /// deadlocks with itself.
+    /// Runs a section with exclusive access to the data, on this thread or on another; returns its
+    /// result. A section that runs another section with the same data deadlocks with itself.
     ///
     /// # Panics
     ///
     /// If the section panics, this panics with the same value: the data stays in its state, and
-    /// other threads go on. Without the feature `std` a panic of the section aborts the program.
-    /// Also panics in the child of a fork, if another thread of the parent was changing the data.
+    /// other threads continue. Without the feature `std`, a panic of the section aborts the
+    /// program. Also panics in the child of a fork, if another thread of the parent was changing
+    /// the data.
     pub fn with<R: Send>(&self, section: impl FnOnce(&mut T) -> R + Send) -> R {
         let mut section = Section { section: Some(section), result: None };
         let token = match self.try_lock() {

@@ -6,7 +6,7 @@ use crate::sync::{const_new, futex, order};
 
 /// Nobody has it.
 const FREE: u32 = 0;
-/// A thread has it, to publish a section; or a combiner has it, to take it off the list.
+/// A thread has claimed it to publish a section, or a combiner to remove it from the list.
 const CLAIMED: u32 = 1;
 /// There is a section in it, to be run.
 const PENDING: u32 = 2;
@@ -55,7 +55,7 @@ impl<T> Record<T> {
         free && self.state.compare_exchange(FREE, CLAIMED, done, failed).is_ok()
     }
 
-    /// A thread that has claimed it does not need it any more.
+    /// Releases a record that the calling thread has claimed and does not need any more.
     pub(super) fn give_back(&self) {
         // Release: partner of the Acquire in `claim`.
         self.state.store(FREE, order!(Release, "combining-give-back"));
@@ -75,8 +75,8 @@ impl<T> Record<T> {
         self.give_back();
     }
 
-    /// Has a combiner run this section, which does not move until then. The caller has claimed the
-    /// record.
+    /// Publishes this section for a combiner. It must not move until it has run. The caller has
+    /// claimed the record.
     pub(super) fn publish(&self, job: Job<T>) {
         // SAFETY: the caller has claimed the record, so no combiner reads the job before the state
         // below announces it.
@@ -86,7 +86,7 @@ impl<T> Record<T> {
     }
 
     /// Runs the section that is published in the record; returns whether there is one. The caller
-    /// has `data` for itself.
+    /// has exclusive access to `data`.
     pub(super) fn serve(&self, data: &UnsafeCell<T>) -> bool {
         // Acquire: partner of the Release in `publish`.
         let state = self.state.load(order!(Acquire, "combining-serve"));
@@ -115,8 +115,7 @@ impl<T> Record<T> {
         self.state.load(order!(Acquire, "combining-spin")) == DONE
     }
 
-    /// Sleeps until the section has run. The caller has ensured that another thread is going to run
-    /// it.
+    /// Sleeps until the section has run. The caller has ensured that another thread will run it.
     pub(super) fn sleep(&self) {
         // Relaxed, both: says only that this thread sleeps, and `is_done` reads the rest.
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);

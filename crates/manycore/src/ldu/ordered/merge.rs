@@ -92,12 +92,12 @@ pub(super) struct Merge<T, D> {
     /// The slot that was added last, of those that are known.
     newest: *const Place<T>,
     tournament: Tournament,
-    /// For the oldest: a time before any run was read that has been found empty since. For the
+    /// For the oldest: a time before the reads of the runs that were found empty since. For the
     /// newest: not used.
     looked: u64,
-    /// Whether the runs have to be read before anything else is taken: if the newest is requested,
-    /// because another item may be newer than the remaining ones; otherwise, because no thread has
-    /// read them since this was requested.
+    /// Whether the runs have to be read before the next removal. For the newest, because another
+    /// item may be newer than the remaining ones; for the oldest, because no thread has read them
+    /// since this was requested.
     is_stale: bool,
     _discipline: PhantomData<D>,
 }
@@ -160,8 +160,8 @@ impl<T, D: Discipline> Merge<T, D> {
         self.is_stale = !(mutation!("ordered-old-top") && self.tournament.winner().is_some());
     }
 
-    /// The next item; after the first one since `begin`, only if it is known without another read
-    /// of the runs.
+    /// The next item. After the first one since `begin`, returns one only if that needs no further
+    /// read of the runs.
     pub fn another(
         &mut self,
         slots: &ThreadRegistry<Run<T>, Writer<T>>,

@@ -156,8 +156,8 @@ use crate::sync::mutation;
 use crate::sync::phase::{self, Phase};
 use crate::thread_registry::{ThreadRegistry, ThreadSlot};
 
-/// The threads' additions; the [oldest](Oldest) or the [newest](Newest) comes out next, by a clock
-/// `C`, under a lock `L`.
+/// The items that threads have added. The [oldest](Oldest) or the [newest](Newest) is removed next,
+/// according to a clock `C`, with a lock `L`.
 ///
 /// See [`OrderedQueue`](crate::collections::queue::OrderedQueue) and
 /// [`OrderedStack`](crate::collections::stack::OrderedStack).
@@ -202,14 +202,15 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Ordered<T, D, C, L> {
         })
     }
 
-    /// Takes this many items out, one after the other, or all that were there when it was called,
-    /// as far as the clock shows; returns their number. It takes the lock once, and no other thread
-    /// takes items meanwhile. `to` must not do so either, since it would deadlock with itself. It
-    /// does not wait for more items: only if it takes none was the structure empty.
+    /// Removes up to this many items, one after the other, as far as they were there when it was
+    /// called, according to the clock; returns their number. It takes the lock once, and no other
+    /// thread removes items meanwhile. `to` must not do so either, since it would deadlock with
+    /// itself. It does not wait for more items, and returns 0 only if the structure was empty.
     ///
     /// # Panics
     ///
-    /// If extending `to` panics; that may drop the item that it was about to get, and no other.
+    /// If extending `to` panics. The item that it was about to get may be dropped then, and no
+    /// other.
     pub fn pop_into(&self, most: usize, to: &mut impl Extend<T>) -> usize {
         self.guarded.with(|merge| {
             merge.begin();
@@ -243,7 +244,7 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Drop for Ordered<T, D, C, L> {
 
 opaque! { [T, D: Discipline, C: Clock, L: RawLock] Ordered<T, D, C, L>, "Ordered"; }
 
-/// A thread's right to add items. Dropped, it leaves them where they are.
+/// A thread's handle for adding items. Dropping it leaves the items in place.
 pub struct Handle<'a, T, D: Discipline, C: Clock = Ordo, L: RawLock = Adaptive> {
     ordered: &'a Ordered<T, D, C, L>,
     slot: &'a ThreadSlot<Run<T>, Writer<T>>,
@@ -272,9 +273,10 @@ impl<T, D: Discipline, C: Clock, L: RawLock> Handle<'_, T, D, C, L> {
         }
     }
 
-    /// Takes back the last item that this handle has added, among those not taken out or withdrawn;
-    /// nothing, if a thread that takes items has claimed it already. No other thread notices, so
-    /// neither operation has a place in the order of all others: see [the module](self#order).
+    /// Takes back the last item that this handle has added and that was neither removed nor taken
+    /// back; `None` if a removing thread has claimed it already. No other thread notices, so
+    /// neither the addition nor this operation has a place in the order of all others: see [the
+    /// module](self#order).
     ///
     /// On a stack it is a `pop` for a thread that wants its own item back:
     /// `handle.take_back().or_else(|| stack.pop())`.

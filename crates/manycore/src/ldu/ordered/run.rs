@@ -12,8 +12,8 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, mutation, order};
 
-/// How many items a segment has: few for the model checker and where schedules are explored, so
-/// that both get to its end.
+/// The number of items in a segment: few for the model checker and where schedules are explored, so
+/// that both reach its end.
 const ITEMS: usize = if cfg!(any(loom, feature = "sim")) { 2 } else { 64 };
 
 /// An item, and when it was added.
@@ -23,7 +23,7 @@ pub(super) struct Stamped<T> {
     pub value: T,
 }
 
-/// A place belongs to the writer until its item is added; then the word's changes determine the
+/// A slot belongs to the writer until its item is added; then the word's changes determine the
 /// item's owner.
 struct Segment<T> {
     places: [UnsafeCell<MaybeUninit<Stamped<T>>>; ITEMS],
@@ -108,7 +108,8 @@ pub(super) struct Writer<T> {
     at: Position<T>,
     /// The last stamp.
     last: u64,
-    /// How many items the present handle has added and not taken back. It may take back only these.
+    /// The number of items that the present handle has added and not taken back. It may take back
+    /// only these.
     own: u32,
 }
 
@@ -118,8 +119,8 @@ impl<T> Writer<T> {
         self.own = 0;
     }
 
-    /// The stamp of an item that is added now: this one, or one more than the last stamp, if that
-    /// is not earlier.
+    /// The stamp of an item that is added now: this one, or one more than the last stamp if that is
+    /// later.
     pub fn stamp(&mut self, now: u64) -> u64 {
         self.last = now.max(self.last + 1);
         self.last
@@ -156,7 +157,7 @@ impl<T> Writer<T> {
         run.word.fetch_add(ADDED, order!(Release, "ordered-add"));
     }
 
-    /// The segment behind this one; one that the writer came back from is still there.
+    /// The segment after this one. It exists already if the writer has come back from it.
     fn next_or_new(&self, next: *mut Segment<T>) -> *mut Segment<T> {
         if !next.is_null() {
             return next;
@@ -265,7 +266,7 @@ impl<T> Reader<T> {
     ///
     /// # Safety
     ///
-    /// No thread uses the run any more, or will, and all items were taken.
+    /// No thread uses the run, now or later, and all items were removed.
     pub unsafe fn free(&mut self) {
         let mut segment = self.at.segment;
         while !segment.is_null() {

@@ -88,19 +88,19 @@ pub unsafe trait Queue {
     /// Takes all entries out, in one or several chains.
     fn take(&self, each: impl FnMut(Chain));
 
-    /// Takes out the entries that were put in on the calling core, if they are apart from the
+    /// Takes the entries that were pushed on the calling core, if they are separate from the
     /// others; otherwise all entries.
     fn take_own(&self, each: impl FnMut(Chain)) {
         self.take(each);
     }
 
-    /// Whether it is empty. A queue may always return false, for example where a check would take
+    /// Whether the queue is empty. It may always return false, for example if a check would take
     /// longer than reading a clock.
     fn is_empty(&self) -> bool {
         false
     }
 
-    /// Whether many entries, about [`MANY`], were put in on the calling core since they were last
+    /// Whether many entries, about [`MANY`], were pushed on the calling core since they were last
     /// taken, or since this last returned true. A queue may always return false; its entries then
     /// wait for a reader, or for the timer.
     fn is_long(&self) -> bool {
@@ -115,8 +115,8 @@ pub const MANY: u32 = 512;
 /// Reading the queues of this many cores takes about as long as reading a clock.
 pub(super) const FEW: usize = 8;
 
-/// How many entries were put in, more or less: two threads that count at the same time may be
-/// counted as one.
+/// An approximate count of pushed entries: two threads that count at the same time may be counted
+/// as one.
 #[derive(Debug)]
 pub(super) struct Length(AtomicU32);
 
@@ -215,8 +215,8 @@ impl<Q: Queue> Drop for Rest<'_, Q> {
 ///
 /// # Safety
 ///
-/// One at a time drains the queue: usually, a thread that has the lock of the structure that the
-/// target is.
+/// One thread at a time drains the queue: usually one that has the lock of the structure to which
+/// the target belongs.
 pub unsafe fn drain<Q: Queue>(queue: &Q, target: &mut impl Target) -> Drained {
     let mut drained = Drained::default();
     // SAFETY: `take` gives out entries that are this thread's; no other thread drains the queue

@@ -51,7 +51,7 @@ impl State {
     /// Nobody but who drains the queue will touch the node.
     const RETIRED: u8 = 16;
 
-    /// After the owner has logged this operation; `None` if that is pending already.
+    /// The state after the owner has logged this operation; `None` if it is pending already.
     const fn logged(self, operation: Operation) -> Option<Self> {
         let inverse = operation.inverse().mark();
         if self.0 & inverse != 0 {
@@ -63,8 +63,8 @@ impl State {
         Some(Self(self.0 | operation.mark() | operation.used()))
     }
 
-    /// After the owner's end. Somebody has to come by to release the node: if no entry of it is
-    /// used, one is now.
+    /// The state after the owner has retired the node. Releasing the node takes a draining thread:
+    /// if no entry of the node is in use, one is now.
     const fn retired(self) -> Self {
         let entry = if self.0 & Self::USED == 0 { Operation::Remove.used() } else { 0 };
         Self(self.0 | Self::RETIRED | entry)
@@ -126,8 +126,8 @@ impl Node {
         }
     }
 
-    /// Does this to the object as far as its owner is concerned: the structure learns of it when
-    /// the queue is drained.
+    /// Logs this operation on the object. For the owner it has happened; the structure receives it
+    /// when the queue is drained.
     ///
     /// # Panics
     ///
@@ -145,8 +145,8 @@ impl Node {
         assert!(unsafe { Self::try_log(node, operation, queue) }, "{operation:?} twice in a row");
     }
 
-    /// As [`log`](Self::log), but returns whether it did so: it does not if the last operation was
-    /// the same, and is not applied yet.
+    /// As [`log`](Self::log), but does nothing if the last operation was the same and is not
+    /// applied yet. Returns whether it logged the operation.
     ///
     /// # Safety
     ///
@@ -158,8 +158,8 @@ impl Node {
         unsafe { Self::update(node, queue, |state| state.logged(operation)) }
     }
 
-    /// Whether an operation is logged and not applied yet, as far as the owner can tell: one that
-    /// is being applied is not.
+    /// Whether an operation is logged and not applied yet, in the owner's view: one that is being
+    /// applied does not count.
     #[inline]
     pub(in crate::ldu) fn is_pending(&self) -> bool {
         // Relaxed: only the owner marks operations; a thread that has unmarked one has the
@@ -174,8 +174,8 @@ impl Node {
         self.state.load(order!(Acquire, "ldu-known")) & State::USED != 0
     }
 
-    /// The owner will not touch the node any more: the thread that drains the queue releases it,
-    /// when all is applied.
+    /// Retires the node, which the owner will not use any more. The draining thread releases it
+    /// when all operations are applied.
     ///
     /// # Safety
     ///
