@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #define MEGABYTE (1UL << 20)
-/* What the processes may have in memory, and what they use. */
+/*
+ * What the processes may have in memory, and what they use. With memory.max, which nobody may
+ * exceed for a moment, one of them is killed now and then, with logs and without.
+ */
 #define LIMIT (12 * MEGABYTE)
 #define ANONYMOUS (12 * MEGABYTE)
 #define SHARED (3 * MEGABYTE)
@@ -28,7 +31,7 @@ void swap_run(double seconds)
 	mount("none", "/tmp/cgroup", "cgroup2", 0, NULL);
 	write_file("/tmp/cgroup/cgroup.subtree_control", "+memory");
 	mkdir("/tmp/cgroup/swap", 0755);
-	write_file("/tmp/cgroup/swap/memory.max", "%lu", LIMIT);
+	write_file("/tmp/cgroup/swap/memory.high", "%lu", LIMIT);
 	write_file("/tmp/cgroup/swap/cgroup.procs", "%d", getpid());
 
 	areas[0] = area_map(ANONYMOUS, 4096, false, 0, -1);
@@ -44,7 +47,7 @@ void swap_run(double seconds)
 			out = used;
 	}
 	/* So that what comes has room, and the group can be left. */
-	write_file("/tmp/cgroup/swap/memory.max", "max");
+	write_file("/tmp/cgroup/swap/memory.high", "max");
 	forks = forkers_stop();
 	area_check(&areas[0]);
 	area_check(&areas[1]);
