@@ -23,7 +23,12 @@ BPF     ?= yes
 PROFILE ?= release
 
 target  := $(or $(CARGO_TARGET_DIR),target)
-release := $(target)/$(if $(TARGET),$(TARGET)/)$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+# $(call into,PROFILE): where cargo puts what it builds so.
+into     = $(target)/$(if $(TARGET),$(TARGET)/)$(if $(filter dev,$(1)),debug,$(1))
+release := $(call into,$(PROFILE))
+# The profile `dist` is for the command. Libraries are as their overheads were measured.
+as      := $(if $(filter dist,$(PROFILE)),release,$(PROFILE))
+shared  := $(call into,$(as))
 gnu     := $(subst -unknown,,$(TARGET))
 strip   := $(if $(gnu),$(gnu)-)strip
 # How a program for that machine is run here, to write its manual pages.
@@ -37,7 +42,9 @@ bash    := $(root)/share/bash-completion/completions
 zsh     := $(root)/share/zsh/site-functions
 fish    := $(root)/share/fish/vendor_completions.d
 flags   := --locked --profile $(PROFILE) $(if $(TARGET),--target $(TARGET))
-plain   := $(CARGO) build $(flags) -p manycore-cli -p manycore-preload -p manycore-syscalls
+library-flags := $(subst profile $(PROFILE),profile $(as),$(flags))
+preload := -p manycore-preload -p manycore-syscalls
+plain   := $(if $(filter dist,$(PROFILE)),$(CARGO) build $(library-flags) $(preload) && )$(CARGO) build $(flags) -p manycore-cli $(if $(filter dist,$(PROFILE)),,$(preload))
 # BPF=static: with libelf and zlib inside, so that the command needs no more than glibc.
 bpf     := --features manycore-cli/bpf$(if $(filter static,$(BPF)),-static)
 build   := $(plain) $(if $(filter yes static,$(BPF)),$(bpf))
@@ -49,8 +56,8 @@ able     = $(plain) $(if $(filter yes,$(BPF)),$(shell command -v "$${CLANG:-clan
 # $(call put,BUILT,PLACE): installs a program or a library without its debug information, which is
 # ten times as large.
 define put
-	install -D -m 755 $(if $(filter yes,$(STRIP)),-s --strip-program=$(strip)) $(release)/$(1) $(2)
-	$(if $(filter yes,$(DEBUG)),@install -d $(dir $(2)).debug && objcopy --only-keep-debug $(release)/$(1) $(dir $(2)).debug/$(notdir $(2)).debug \
+	install -D -m 755 $(if $(filter yes,$(STRIP)),-s --strip-program=$(strip)) $(1) $(2)
+	$(if $(filter yes,$(DEBUG)),@install -d $(dir $(2)).debug && objcopy --only-keep-debug $(1) $(dir $(2)).debug/$(notdir $(2)).debug \
 	    && objcopy --add-gnu-debuglink=$(dir $(2)).debug/$(notdir $(2)).debug $(2))
 endef
 
@@ -149,9 +156,9 @@ $(target)/tools/bin/mdbook:
 install: install-library ## all of it: the command, man pages, completions, and what follows; PREFIX=, DESTDIR=, DEBUG=yes
 	$(call setup,build)
 	@$(build)
-	$(call put,manycore,$(root)/bin/manycore)
-	$(call put,libmanycore_preload.so,$(root)/lib/manycore/libmanycore_preload.so)
-	$(call put,libmanycore_syscalls.so,$(root)/lib/manycore/libmanycore_syscalls.so)
+	$(call put,$(release)/manycore,$(root)/bin/manycore)
+	$(call put,$(shared)/libmanycore_preload.so,$(root)/lib/manycore/libmanycore_preload.so)
+	$(call put,$(shared)/libmanycore_syscalls.so,$(root)/lib/manycore/libmanycore_syscalls.so)
 	$(runner) $(release)/manycore man --out $(root)/share/man/man1
 	install -d $(bash) $(zsh) $(fish)
 	$(runner) $(release)/manycore completions bash >$(bash)/manycore
@@ -164,13 +171,13 @@ library := $(DESTDIR)$(LIBDIR)
 # libtimestone.so.
 install-library: ## the libraries for C and C++: headers, static and shared, pkg-config; PREFIX=, DESTDIR=, LIBDIR=
 	install -d $(library)/pkgconfig $(root)/include/manycore/compat
-	@$(CARGO) rustc $(flags) -p manycore-capi --crate-type staticlib
-	install -m 644 $(release)/libmanycore_capi.a $(library)/libmanycore.a
+	@$(CARGO) rustc $(library-flags) -p manycore-capi --crate-type staticlib
+	install -m 644 $(shared)/libmanycore_capi.a $(library)/libmanycore.a
 	ln -sf libmanycore.a $(library)/libtimestone.a
-	@$(CARGO) rustc $(flags) -p manycore-capi --no-default-features --crate-type cdylib
-	@$(CARGO) rustc $(flags) -p timestone-capi --crate-type cdylib
+	@$(CARGO) rustc $(library-flags) -p manycore-capi --no-default-features --crate-type cdylib
+	@$(CARGO) rustc $(library-flags) -p timestone-capi --crate-type cdylib
 	for name in manycore timestone; do \
-	    install -m 755 $(release)/lib$${name}_capi.so $(library)/lib$$name.so.$(version) && \
+	    install -m 755 $(shared)/lib$${name}_capi.so $(library)/lib$$name.so.$(version) && \
 	    ln -sf lib$$name.so.$(version) $(library)/lib$$name.so.0 && \
 	    ln -sf lib$$name.so.0 $(library)/lib$$name.so || exit; \
 	done

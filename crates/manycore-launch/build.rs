@@ -38,8 +38,7 @@ fn build() -> PathBuf {
         .args([
             "build",
             "--locked",
-            "--profile",
-            "dist",
+            "--release",
             "-p",
             "manycore-preload",
             "-p",
@@ -51,12 +50,13 @@ fn build() -> PathBuf {
         .arg(&into)
         .arg("--target")
         .arg(&target)
+        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .status();
     assert!(
         status.as_ref().is_ok_and(|status| status.success()),
         "cannot build the preload libraries: {status:?}"
     );
-    into.join(target).join("dist")
+    into.join(target).join("release")
 }
 
 fn variable(name: &str) -> OsString {
