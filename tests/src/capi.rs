@@ -1,4 +1,4 @@
-//! The library for C as it is installed, and programs that are compiled with it.
+//! The installed library for C, and programs that are compiled with it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,7 +41,7 @@ impl Variant {
     }
 }
 
-/// Whatever a C compiler can find fault with is a fault.
+/// Warnings of a C compiler are errors here.
 const STRICT: &[&str] = &["-g", "-pthread", "-Wall", "-Wextra", "-Werror", "-pedantic"];
 
 /// The installation, made once.
@@ -57,7 +57,7 @@ pub fn installed() -> &'static Installed {
         make.arg("install-library").arg(format!("PREFIX={}", prefix.display())).arg("DESTDIR=");
         make.arg(format!("PROFILE={}", crate::profile().0));
         make.env("CARGO_TARGET_DIR", crate::target()).env("CARGO", env!("CARGO"));
-        // Of the make that runs the tests, if one does.
+        // Variables of the make that runs the tests, if one does.
         make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
         tool("make", "make", &mut make);
         Installed { prefix }
@@ -65,9 +65,9 @@ pub fn installed() -> &'static Installed {
     &INSTALLED
 }
 
-/// Whether programs can be run at the same addresses each time. gcc's sanitizers want that, on
-/// kernels that choose them from a wider range than there was when they were written
-/// (`vm.mmap_rnd_bits`).
+/// Whether programs can be run at the same addresses each time. gcc's sanitizers need that, on
+/// kernels that choose addresses from a wider range (`vm.mmap_rnd_bits`) than there was when the
+/// sanitizers were written.
 fn can_fix_addresses() -> bool {
     Command::new("setarch").args(["-R", "true"]).status().is_ok_and(|status| status.success())
 }
@@ -129,7 +129,7 @@ impl Installed {
         product
     }
 
-    /// The flags for a program: those of TimeStone if it includes that header.
+    /// The flags for a program: those of TimeStone if the program includes TimeStone's header.
     fn pkg_config(&self, source: &Path, is_static: bool) -> String {
         let text = std::fs::read_to_string(source).expect("the program");
         let mut command = Command::new("pkg-config");
@@ -139,14 +139,14 @@ impl Installed {
         tool("pkg-config", "pkg-config", &mut command)
     }
 
-    /// The command that runs a compiled program, so that it fails if the checker of this variant
-    /// finds fault with it.
+    /// The command that runs a compiled program. It fails if the checker of this variant finds a
+    /// fault.
     pub fn run(&self, program: &Path, variant: Variant) -> Command {
         let mut command = match variant {
             Variant::Valgrind => {
                 let mut valgrind = Command::new("valgrind");
                 tool("valgrind", "valgrind", Command::new("valgrind").arg("--version"));
-                // Threads need fair turns there, because some wait for others by polling.
+                // Threads need fair scheduling there, because some wait for others by polling.
                 valgrind.args([
                     "-q",
                     "--error-exitcode=99",

@@ -9,8 +9,8 @@ pub fn parse(output: &str) -> Vec<(&str, &str)> {
     output.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect()
 }
 
-/// The faults that make a run useless for comparison: it failed, a case's own expectation did not
-/// hold, or a name came twice.
+/// The faults that make a run useless for comparison: the program failed, a case's own expectation
+/// did not hold, or a name was printed twice.
 pub fn defects(outcome: &Outcome) -> Vec<String> {
     let mut defects = Vec::new();
     if !matches!(outcome.end, End::Exited(status) if status.success()) {
@@ -28,7 +28,8 @@ pub fn defects(outcome: &Outcome) -> Vec<String> {
     defects
 }
 
-/// The disagreements of a run with the run for comparison, a line each: none if all is well.
+/// The differences between a run and the run for comparison, a line each. There are none if the
+/// results agree.
 pub fn differences(expected: &Outcome, got: &Outcome) -> Vec<String> {
     let got_by_name: HashMap<_, _> = parse(&got.stdout).into_iter().collect();
     let expected_by_name: HashMap<_, _> = parse(&expected.stdout).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Running a program under a limit, so that one that hangs is a result and not the end of the
+//! Runs a program under a limit, so that a program that hangs is a result and does not stop the
 //! suite.
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself, or by a signal that was not ours.
+    /// By itself, or by a signal that we did not send.
     Exited(ExitStatus),
     /// Stopped, because it had not ended after this time.
     Stopped(Duration),
@@ -42,7 +42,7 @@ pub struct Outcome {
 /// Runs a program with `input` as its standard input, and ends it and its children after `limit` at
 /// the latest.
 ///
-/// Output goes through files: a pipe would stay open for as long as any forgotten grandchild does.
+/// Output is written to files: a pipe would stay open while any grandchild keeps it.
 ///
 /// # Panics
 ///
@@ -55,7 +55,7 @@ pub fn run(command: &mut Command, input: &str, limit: Duration) -> Outcome {
         .expect("write to a scratch file");
     let (stdout, stderr) = (scratch(), scratch());
     let duplicate = |file: &File| file.try_clone().expect("duplicate a descriptor");
-    // A group of its own, so that its children end with it.
+    // The program has a process group of its own, so that its children end with it.
     let mut child = command
         .stdin(stdin)
         .stdout(duplicate(&stdout))
@@ -65,16 +65,16 @@ pub fn run(command: &mut Command, input: &str, limit: Duration) -> Outcome {
         .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
     let group = Pid::from_child(&child);
     let in_time = ends_within(group, limit);
-    // Its leader has not been reaped yet, so the group's number is still its own. The group must be
-    // empty.
+    // The group's leader has not been reaped yet, so the group's number still belongs to it. The
+    // group must be empty.
     _ = kill_process_group(group, Signal::KILL);
     let status = child.wait().expect("wait for a child of ours");
     let end = if in_time { End::Exited(status) } else { End::Stopped(limit) };
     Outcome { end, stdout: contents(stdout), stderr: contents(stderr) }
 }
 
-/// The results of `f` for each of these, other than nothing. For programs that mostly wait: two at
-/// a time.
+/// The non-empty results of `f` for each of these. For programs that mostly wait: two run at a
+/// time.
 ///
 /// # Panics
 ///

@@ -32,9 +32,9 @@
 //!
 //! # A new case
 //!
-//! Put it into the program of its object, or into a new one, which is then listed in
-//! `tests/conformance/programs.rs`. `programs/case.h` has the helpers for cases: threads that make
-//! one call, deadlines, children, printing.
+//! Add the case to the program of its object, or to a new one, which has to be in the list in
+//! `tests/conformance/programs.rs`. `programs/case.h` has helpers for cases: threads that make one
+//! call, deadlines, children, printing.
 
 pub mod capi;
 pub mod cases;
@@ -61,7 +61,8 @@ pub fn target() -> &'static Path {
     profile().1.parent().expect("cargo puts tests three levels below its target")
 }
 
-/// The profile with which this test was built, and cargo's directory for builds of that profile.
+/// The cargo profile with which this test was built, and cargo's directory for builds with that
+/// profile.
 ///
 /// # Panics
 ///

@@ -21,7 +21,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// An empty one, which processes may write to that have given up their privileges.
+    /// An empty directory. Processes may write to it that have given up their privileges.
     ///
     /// # Panics
     ///
@@ -52,7 +52,7 @@ impl Counted {
         for entry in fs::read_dir(self.path()).expect("it is ours") {
             let path = entry.expect("it is ours").path();
             let file = StatsFile::<Mapping>::open(&path);
-            // An empty file is of a process that was killed while it made the file.
+            // An empty file comes from a process that was killed while it created the file.
             if let Some(file) = file.unwrap_or_else(|error| panic!("{error}")) {
                 tally.add(file.get());
             }

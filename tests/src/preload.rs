@@ -1,4 +1,4 @@
-//! The library under test: where it is, and how a program is put on top of it.
+//! The library under test: where it is, and how a program is run on top of it.
 
 use std::env;
 use std::ffi::OsString;
@@ -103,8 +103,8 @@ impl Beneath {
         Self::ordered(mechanism, "no")
     }
 
-    /// The same library by the pool, which leaves calls in place where they were measured to be
-    /// faster.
+    /// The same library with the mechanism `pool`. It leaves calls in place where that was measured
+    /// to be faster.
     pub fn syscalls_as_measured() -> Self {
         Self::ordered("pool", "yes")
     }
@@ -136,8 +136,8 @@ impl Beneath {
         self
     }
 
-    /// Puts the program on top, and removes the libraries that the tester's own environment would
-    /// preload.
+    /// Runs the program on top of the library, and removes the libraries that the tester's own
+    /// environment would preload.
     pub fn put<'a>(&self, program: &'a mut Command) -> &'a mut Command {
         for name in VARIABLES {
             program.env_remove(name);

@@ -1,8 +1,8 @@
 //! Compiling the programs under test with the system's compilers.
 //!
-//! A program is compiled again when its source or a header is newer, or when it is to be compiled
-//! in another way. A missing tool fails the test with the command that installs it: a case that
-//! does not run is not a case that holds.
+//! A program is compiled again when its source or a header is newer, or when the options have
+//! changed. A missing tool fails the test, with the command that installs the tool: a case that
+//! does not run proves nothing.
 
 use std::ffi::OsString;
 use std::fs;
@@ -76,7 +76,7 @@ impl Workshop {
         self.c_as(name, name, flags)
     }
 
-    /// Compiles `NAME.c` into a program called `product`: in another way than [`c`](Self::c) does.
+    /// Compiles `NAME.c` into a program called `product`, with other options than [`c`](Self::c).
     pub fn c_as(&self, name: &str, product: &str, flags: &[&str]) -> Executable {
         self.compile("cc", "gcc", &format!("{name}.c"), product, &[C, flags].concat()).into()
     }
@@ -98,8 +98,8 @@ impl Workshop {
         self.compile("cc", "gcc", &format!("{name}.c"), &format!("{product}.so"), &flags)
     }
 
-    /// `NAME.py`, with the interpreter itself: not with a script that starts it, which would be
-    /// under test too.
+    /// `NAME.py`, run by the interpreter itself. A script that starts the interpreter would be
+    /// under test, too.
     pub fn python(&self, name: &str) -> Executable {
         let asked = ["-c", "import sys; print(sys.executable)"];
         let program = tool("python3", "python3", Command::new("python3").args(asked));
@@ -133,8 +133,8 @@ impl Workshop {
         let recipe = format!("{tool_name} {source} {}", flags.join(" "));
         let is_same = fs::read_to_string(&recipe_path).is_ok_and(|before| before == recipe);
         if !is_same || self.is_stale(&product, source) {
-            // Another test binary may be running the old product: the new one takes its name when
-            // it is complete.
+            // Another test binary may be running the old product. So the new product gets the final
+            // name only when it is complete.
             let unfinished = product.with_extension(format!("{}.new", std::process::id()));
             let mut compile = Command::new(tool_name);
             // Libraries come after what needs them.

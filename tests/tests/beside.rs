@@ -1,5 +1,5 @@
-//! The library that moves system calls, beside other libraries in a process: the same results as
-//! without it.
+//! The library that moves system calls, together with other libraries in a process: the same
+//! results as without it.
 //!
 //! `cargo test -p manycore-tests --test beside --release`
 
@@ -55,7 +55,7 @@ fn left_by(case: &str) -> usize {
     std::fs::read_dir(directory.path()).expect("the directory").count()
 }
 
-/// A forked child makes its file when it counts something, but before it forbids itself to open
+/// A forked child creates its file when it counts something, but before it forbids itself to open
 /// any.
 #[test]
 fn statistics_of_children() {

@@ -1,5 +1,6 @@
-//! The log of the kernel's reverse maps (`kernel/linux/mm/ldu.c`) as a program: its promises under
-//! many threads, and whether the program notices when a line of it is missing.
+//! The log of the kernel's reverse maps (`kernel/linux/mm/ldu.c`) as a program. The tests check its
+//! promises under many threads, and check that the program notices when a line of the log is
+//! missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use manycore_tests::child::{self, End, Outcome};
 
-/// How long the program runs. Each mutation is found in less.
+/// How long the program runs. It finds each mutation in less time.
 const SECONDS: &str = "3";
 
 /// Ten times as long, on a busy machine.
@@ -24,8 +25,8 @@ const PARTS: [&str; 3] = ["ldu.c", "ldu_work.c", "ldu_verify.c"];
 
 /// Compiles the test with a log, whose parts are in a directory, and runs it.
 ///
-/// With the kernel's own check (`CONFIG_LDU_RMAP_VERIFY`), or without: that takes locks of its own,
-/// beside which other errors are rarer.
+/// With the kernel's own check (`CONFIG_LDU_RMAP_VERIFY`), or without it: the check takes locks of
+/// its own, which make other errors rarer.
 fn run(room: &Path, log: &Path, is_verified: bool) -> Outcome {
     let program = room.join("ldu_test");
     let at = |name: &str| sources().join(name);
@@ -60,7 +61,7 @@ fn updates_keep_their_promises() {
     }
 }
 
-/// A line of the log, and what becomes of it.
+/// A line of the log, and its replacement.
 struct Mutation {
     name: String,
     from: String,
@@ -101,7 +102,7 @@ fn a_missing_line_is_noticed() {
     }
 }
 
-/// The faults that the kernel's own check has to notice itself, before a thread does.
+/// The faults that the kernel's own check has to notice itself, before a thread notices them.
 const VERIFIED: [&str; 3] = ["FIFO", "family", "linked"];
 
 #[test]

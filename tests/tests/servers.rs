@@ -1,5 +1,5 @@
-//! Real network programs with their system calls moved: the same bytes, the same ends, and moved
-//! indeed.
+//! Real network programs with their system calls moved: they send the same bytes, end in the same
+//! way, and their calls are in fact moved.
 //!
 //! `cargo test -p manycore-tests --test servers --release` is a short selection.
 //! `MANYCORE_SERVERS=all` runs every program under every mechanism, `MANYCORE_SERVERS=uring` under
@@ -26,8 +26,7 @@ use manycore_tests::toolchain::Workshop;
 
 const MECHANISMS: [&str; 4] = ["in-place", "thread", "pool", "uring"];
 
-/// The tests of the short form; each program runs under one lock, which differs from program to
-/// program.
+/// The mechanisms of the short form, in which each program runs under one mechanism.
 fn mechanisms(short: &'static str) -> Vec<&'static str> {
     let asked = env::var("MANYCORE_SERVERS").unwrap_or_default();
     match asked.as_str() {
@@ -40,8 +39,8 @@ fn mechanisms(short: &'static str) -> Vec<&'static str> {
     }
 }
 
-/// Does the same plainly and under mechanisms. A plain failure is not the library's fault, and is
-/// reported as such.
+/// Does the same without the library and under mechanisms. A failure without the library is not the
+/// library's fault, and is reported as such.
 #[track_caller]
 fn same(program: &str, short: &'static str, run: impl Fn(Launch) -> Result<()>) {
     if let Err(failure) = run(Launch::Plain) {
@@ -57,7 +56,7 @@ fn same(program: &str, short: &'static str, run: impl Fn(Launch) -> Result<()>) 
     _ = writeln!(std::io::stderr(), "{program} under {:?}: {seconds:.1} s", mechanisms(short));
 }
 
-/// A site, fetched by curl that is launched like the server, several at a time.
+/// A site, from which curl, launched like the server, fetches several files at a time.
 fn site(kind: Kind) -> impl Fn(Launch) -> Result<()> {
     move |launch| {
         let site = Site::start(kind, launch)?;
@@ -141,7 +140,7 @@ fn memcached() {
     same("memcached", "uring", |launch| stores::memcached(launch, load_length() / 2));
 }
 
-/// Its sums are right, its tables are intact, and its use of memory does not grow.
+/// The sums are right, the tables are intact, and the server's memory does not grow.
 #[test]
 fn mariadb() {
     let template = Template::make().unwrap_or_else(|failure| panic!("{failure}"));
@@ -163,8 +162,8 @@ fn nuttcp() {
     same("nuttcp", "thread", streams::nuttcp);
 }
 
-/// At least this share of the calls on sockets that Apache's children make is executed by other
-/// threads than their own.
+/// At least this share of the calls on sockets that Apache's children make is executed by threads
+/// other than their own.
 const MOVED_MIN: f64 = 0.95;
 
 /// Calls that strace has to see during 30 requests: each takes an accept4, a shutdown, a close, and
@@ -175,7 +174,8 @@ const SEEN_MIN: u64 = 150;
 fn own_calls(launch: Launch) -> Result<trace::Seen> {
     let site = Site::start(Kind::Apache, launch)?;
     let load = || (0..30).try_for_each(|_| page(site.port()));
-    // It listens before it has children; when it has answered for a while it has all of them.
+    // The server listens before it has children. When it has answered for a while it has all of
+    // them.
     load()?;
     thread::sleep(Duration::from_secs(1));
     if launch != Launch::Plain && site.process().stderr().contains("system calls go to the pool") {
@@ -243,7 +243,7 @@ mod apaches_calls_are_made_by_other_threads {
     }
 }
 
-/// Ten thousand connections that are open and idle: few threads, and little memory for each.
+/// Ten thousand connections that are open and idle take few threads, and little memory each.
 #[test]
 fn ten_thousand_connections_cost_little() {
     let program = Workshop::of("programs/servers").c("idle", &[]);
@@ -266,7 +266,8 @@ fn ten_thousand_connections_cost_little() {
     assert!(more < 200, "{more} bytes for an idle connection");
 }
 
-/// Clients that go away in mid-request, and children that are killed: the server answers on.
+/// Clients that leave in the middle of a request, and children that are killed: the server still
+/// answers.
 #[test]
 fn apache_survives_clients_and_children() {
     for mechanism in mechanisms("pool") {
@@ -278,8 +279,9 @@ fn apache_survives_clients_and_children() {
     }
 }
 
-/// Ends a child of the server's, which has not reaped it: the number is its own. Returns when it
-/// has, since a connection that it takes before is lost, as it would be without the library.
+/// Ends a child of the server, which has not reaped it: the number is the child's own. Returns when
+/// the server has reaped it. A connection that the child takes before is lost, as it would be
+/// without the library.
 fn kill(child: rustix::process::Pid) -> rustix::io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -291,7 +293,7 @@ fn kill(child: rustix::process::Pid) -> rustix::io::Result<()> {
 fn survive(site: &Site) -> Result<()> {
     let failed = |error: std::io::Error| Failure::new(format!("a client: {error}"));
     for round in 0..10 {
-        // Says half of a request, or does not read the answer, and goes.
+        // Sends half of a request, or does not read the answer, and leaves.
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, site.port())).map_err(failed)?;
         let text = if round % 2 == 0 { "GET /lar" } else { "GET /large.bin HTTP/1.0\r\n\r\n" };
         stream.write_all(text.as_bytes()).map_err(failed)?;
@@ -322,7 +324,8 @@ fn load_length() -> Duration {
     Duration::from_secs(seconds.unwrap_or(LOAD_SECONDS))
 }
 
-/// Clients come and go at servers of five kinds, which use no more resources than unchanged ones.
+/// Clients come and go at servers of five kinds. The servers use no more resources than unchanged
+/// ones.
 #[test]
 fn nothing_leaks_under_mixed_load() {
     let length = load_length();
@@ -342,8 +345,8 @@ fn nothing_leaks_under_mixed_load() {
 
 const KINDS: [Kind; 4] = [Kind::Apache, Kind::Asyncio, Kind::Python, Kind::Java];
 
-/// All of them at once, and PostgreSQL, each with two clients that make a connection for each
-/// request.
+/// All of these servers at once, and PostgreSQL. Each has two clients that make a connection for
+/// each request.
 fn mixed(launch: Launch, length: Duration) -> Result<BTreeMap<String, Account>> {
     let sites = KINDS.map(|kind| Ok((kind, Site::start(kind, launch)?)));
     let sites = sites.into_iter().collect::<Result<Vec<_>>>()?;

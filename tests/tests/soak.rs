@@ -18,7 +18,7 @@ use manycore_tests::soak::{Crowd, Result, kyoto, memcached};
 /// How long the short form keeps each program under load.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// And the long form, in seconds, unless this variable says otherwise.
+/// The duration of the long form, in seconds, unless this variable says otherwise.
 const LONG_SECONDS: u64 = 300;
 const LONG_VARIABLE: &str = "MANYCORE_SOAK_SECONDS";
 
@@ -40,11 +40,11 @@ fn kccachetest(lock: &str, crowd: Crowd, length: Duration) {
     report("kccachetest", lock, || kyoto::soak(Launch::Lock(lock), crowd, length));
 }
 
-/// Fails the test if the run failed. If it succeeded, prints the result past the harness, which
-/// shows only what failing tests print.
+/// Fails the test if the run failed. If it succeeded, prints the result directly, because the
+/// harness shows only the output of failing tests.
 #[track_caller]
 fn report(program: &str, lock: &str, soak: impl FnOnce() -> Result<String>) {
-    // Built now, if at all: the time below is the soak's.
+    // If the command has to be built, that happens before the soak's time begins.
     preload::command();
     let start = Instant::now();
     match soak() {
@@ -98,7 +98,7 @@ mod short {
     }
 }
 
-/// Each of the locks that are promised to bear it, with each program.
+/// Each lock that is promised to pass, with each program.
 mod long {
     use super::*;
 
@@ -154,8 +154,8 @@ mod notices {
         let definition = format!("-DFAULT_{fault}");
         let library =
             Workshop::new().shared_library("faulty", &fault.to_lowercase(), &[&definition]);
-        // Threads that nothing excludes need not meet within a second, on a machine that is busy
-        // with other tests.
+        // If no lock excludes threads from each other, they may still not meet within a second, on
+        // a machine that is busy with other tests.
         let soak = || memcached::soak(Launch::Library(&library), Crowd::Large, SHORT);
         let failure = (0..10).find_map(|_| soak().err());
         failure.expect("one of ten soaks of a broken library fails").to_string()

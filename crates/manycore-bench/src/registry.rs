@@ -1,8 +1,9 @@
-//! The workloads that there are: a line each.
+//! The table of workloads: one line each.
 //!
 //! # A new workload
 //!
-//! It is a folder and a line in the table below. An index under YCSB, `src/index/`, has:
+//! A new workload needs a folder, and a line in the table below. For example, the folder of an
+//! index under YCSB, `src/index/`, has:
 //!
 //! | file | what is in it |
 //! |---|---|

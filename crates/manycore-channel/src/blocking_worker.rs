@@ -1,9 +1,10 @@
-//! How one thread that executes calls, a *worker*, gets them from others, and waits meanwhile.
+//! How one thread that executes calls, a *worker*, gets them from other threads, and how it waits
+//! meanwhile.
 //!
 //! An idle worker is on a stack, and waits at its gate. The thread that takes it off the stack may
-//! send it one call, or have it end. The worker goes back onto the stack *before* it answers, so
-//! its caller's next call finds it there. It shuts its gate even before that, because the next call
-//! may come as soon as it is on the stack.
+//! send it one call, or make it end. The worker goes back onto the stack *before* it answers, so
+//! that its caller's next call finds it there. It shuts its gate even before that, because the next
+//! call may come as soon as the worker is on the stack.
 
 use manycore::lock::Gate;
 use manycore::mutation;
@@ -16,8 +17,8 @@ use crate::stack::Stack;
 const CALL: u32 = Gate::MESSAGE;
 const END: u32 = Gate::MESSAGE + 1;
 
-/// The data that a worker shares with the threads that send it calls. All zero: it waits for its
-/// first call.
+/// The data that a worker shares with the threads that send it calls. If all bytes are zero, the
+/// worker waits for its first call.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct BlockingWorker {
@@ -54,9 +55,9 @@ impl BlockingWorker {
     ///
     /// # Safety
     ///
-    /// The caller has taken the worker off a stack, or made it, and has sent it nothing. The slot
-    /// is initialised, no other thread has it, and it stays until it is answered. Worker and `home`
-    /// are never freed.
+    /// The caller has taken the worker off a stack, or created it, and has sent it nothing. The
+    /// slot is initialised, no other thread has it, and it stays until it is answered. Worker and
+    /// `home` are never freed.
     pub unsafe fn send(&self, slot: *const Slot, home: *const Stack) {
         // SAFETY: the worker is the caller's until the gate opens, and is never freed; no other
         // message is on its way (contract of this function).

@@ -1,6 +1,6 @@
-//! A system call, as the kernel takes it and answers it, and why one was not moved.
+//! A system call, with its answer, and the reason why a call was not moved.
 
-/// A system call: its number and its arguments, as they go into registers.
+/// A system call: its number and its arguments, as in registers.
 ///
 /// The calling thread keeps everything to which the arguments point alive until it has the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Idle threads, the last one to work on top: its stack and its caches are warm.
+//! A stack of idle threads. The thread that worked last is on top: its stack and its caches are
+//! warm.
 //!
 //! A stack of numbers. The owner of the numbered array keeps each number's link. A count in the
 //! head's upper half changes with every push and pop, so a head that was popped and pushed again is

@@ -21,7 +21,7 @@ pub enum Field {
     Update,
     /// What operations do, by name.
     Mix,
-    /// How much more popular some keys are than others; 0 if they are alike.
+    /// How much more popular some keys are than others; 0 if all are equally popular.
     Zipf,
 }
 
@@ -48,7 +48,7 @@ impl Field {
         (Self::Zipf, "zipf"),
     ];
 
-    /// As a file and the axis of a picture have it.
+    /// The name in files and on the axis of a picture.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| name)
     }
@@ -63,7 +63,8 @@ impl Field {
         Self::ALL.iter().find(|(_, own)| *own == name).map(|(field, _)| *field)
     }
 
-    /// Where a measurement stands; `None` if its workload does not have this dimension.
+    /// The coordinate of a measurement in this dimension; `None` if its workload does not have this
+    /// dimension.
     pub fn of(self, measurement: &Measurement) -> Option<Coordinate> {
         let number = match self {
             Self::Series => return Some(Coordinate::Name(measurement.mechanism.name().to_owned())),
@@ -76,7 +77,7 @@ impl Field {
         Some(Coordinate::Number(number))
     }
 
-    /// The places of measurements in this dimension, each once, numbers in order.
+    /// The coordinates of measurements in this dimension, each once, numbers in order.
     pub fn places<'a>(self, of: impl IntoIterator<Item = &'a Measurement>) -> Vec<Coordinate> {
         let mut places: Vec<Coordinate> = Vec::new();
         for place in of.into_iter().filter_map(|measurement| self.of(measurement)) {
@@ -84,7 +85,7 @@ impl Field {
                 places.push(place);
             }
         }
-        // Names stay in the order in which the figure gives them.
+        // Names keep the order of the figure.
         places.sort_by(|a, b| match (a, b) {
             (Coordinate::Number(a), Coordinate::Number(b)) => a.total_cmp(b),
             _ => std::cmp::Ordering::Equal,

@@ -19,7 +19,7 @@ pub struct Figure {
     pub source: String,
     /// What the publication shows.
     pub published: String,
-    /// How it is repeated here, and what the model leaves out.
+    /// How the figure is repeated here, and what the model leaves out.
     pub model: String,
     /// The machine, a name of `manycore machines`.
     pub machine: String,
@@ -117,7 +117,7 @@ impl Figure {
         }
         let mut figure: Self = file.try_into().map_err(|error| problem(error.to_string()))?;
         figure.id = id.to_owned();
-        // What is shortened has not all that claims are about.
+        // A shortened figure does not have everything that claims name.
         let stranger = (extent == Extent::Whole).then(|| figure.stranger()).flatten();
         match figure.fault().or(stranger) {
             None => Ok(figure),
@@ -137,7 +137,7 @@ impl Figure {
         self.claims.iter().find_map(of_claim).or_else(|| self.undrawn())
     }
 
-    /// A dimension with several places that no picture tells apart.
+    /// A dimension with several coordinates that no picture shows.
     fn undrawn(&self) -> Option<String> {
         let is_drawn = |field: &Field| {
             self.panels.contains(field) || *field == self.x || *field == Field::Series

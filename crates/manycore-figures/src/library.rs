@@ -6,7 +6,7 @@ use crate::figure::{Extent, Figure, Problem};
 
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
-        /// Names and texts, in the order in which they are shown.
+        /// The names and texts of figures, in the order of their display.
         const EMBEDDED: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../../../figures/", $name, ".toml")))),*];
     };
@@ -41,7 +41,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
-/// The figure of this name; or, where there is a slash or the ending `.toml`, that in this file.
+/// The figure of this name. If the name has a slash or the ending `.toml`, the figure in the file
+/// of this name.
 pub fn find(name: &str, extent: Extent) -> Result<Figure, Problem> {
     if name.contains('/') || name.ends_with(".toml") {
         return read(Path::new(name), extent);

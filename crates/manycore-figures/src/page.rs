@@ -12,7 +12,7 @@ use crate::statement::{Statement, expectation};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page of all figures. Its pictures are in it.
+/// The page of all figures, which contains their pictures.
 pub(crate) fn page(found: &[Reproduction]) -> String {
     let mut page = String::new();
     write(found, &mut page).expect("writing to a string cannot fail");
@@ -59,7 +59,7 @@ fn section(found: &Reproduction, page: &mut String) -> fmt::Result {
     )?;
     writeln!(page, "<div class=\"pictures\">")?;
     for (_, picture) in picture::of(found) {
-        // Each picture is a document of its own, and begins with a header that only a separate file
+        // Each picture is a document of its own. It begins with a header that only a separate file
         // may have.
         let svg = picture.svg();
         writeln!(page, "{}", svg.find("<svg").map_or("", |start| &svg[start..]))?;

@@ -5,7 +5,7 @@ use manycore_measure::{Axis, Bars, Figure, Line, Lines, Measurement, Panel, Valu
 use crate::field::{Coordinate, Field};
 use crate::run::Reproduction;
 
-/// Where threads' time goes: a name for a person, and the metrics that it is the sum of.
+/// The uses of threads' time: a label, and the metrics whose sum it is.
 const TIMES: [(&str, &[&str]); 7] = [
     ("work", &["time_compute"]),
     ("waiting for lines", &["time_stall"]),
@@ -16,7 +16,7 @@ const TIMES: [(&str, &[&str]); 7] = [
     ("system, no CPU, idle", &["time_system", "time_ready", "time_idle"]),
 ];
 
-/// The pictures of a figure: a name for the file, and the picture.
+/// The pictures of a figure, each with a name for its file.
 pub(crate) fn of(found: &Reproduction) -> Vec<(String, Figure)> {
     let mut pictures: Vec<(String, Figure)> = Vec::new();
     let mut add = |panel: Panel| {
@@ -73,7 +73,7 @@ fn lines(x: Field, title: &str, records: &[&Measurement]) -> Panel {
     })
 }
 
-/// At the last place: where the time of each series goes.
+/// How each series spends its time, at the last coordinate.
 fn times(x: Field, title: &str, records: &[&Measurement]) -> Panel {
     let last = x.places(records.iter().copied()).pop();
     let there: Vec<&Measurement> =
@@ -97,7 +97,7 @@ fn times(x: Field, title: &str, records: &[&Measurement]) -> Panel {
     })
 }
 
-/// The locks with waits, where locks have names: for each such lock its share at each place.
+/// The locks with waits, where locks have names: for each such lock its share at each coordinate.
 fn waits(x: Field, title: &str, records: &[&Measurement]) -> Option<Panel> {
     const PREFIX: &str = "share_wait_";
     let named = |record: &Measurement| -> Vec<String> {

@@ -12,7 +12,7 @@ use crate::figure::Figure;
 pub struct Reproduction {
     /// The figure.
     pub figure: Figure,
-    /// Its records, with the range over variants of the machine if those were requested.
+    /// The figure's records, with the range over variants of the machine if those were requested.
     pub measurements: Vec<Measurement>,
     /// Its claims, in its order.
     pub claims: Vec<Claim>,

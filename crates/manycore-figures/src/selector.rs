@@ -12,9 +12,9 @@ use crate::field::{Coordinate, Field};
 pub struct Selector {
     /// Which of several is taken, by their value.
     pub take: Option<Extreme>,
-    /// The quantity: by default its value; or a metric; or its position in a dimension.
+    /// The quantity: by default the record's value; or a metric; or its coordinate in a dimension.
     pub what: Option<String>,
-    /// Where they stand. In a dimension that is not named, anywhere.
+    /// The coordinates of the records. In a dimension that is not named, any coordinate.
     #[serde(flatten)]
     places: BTreeMap<Field, OneOrMany>,
 }

@@ -1,4 +1,4 @@
-//! What a publication claims, and what measurements say of it.
+//! The claims of a publication, and what measurements say about them.
 
 use manycore_measure::{Bound, Claim, Judgement, Measurement};
 use serde::de::Error as _;
@@ -28,7 +28,7 @@ pub struct Statement {
     pub of: Option<Selector>,
     /// By what it is divided.
     pub over: Option<Selector>,
-    /// The ratio is computed at each place of these dimensions,
+    /// The ratio is computed at each coordinate of these dimensions,
     #[serde(default)]
     pub each: Vec<Field>,
     /// and this one of them counts.
@@ -89,7 +89,7 @@ impl Statement {
         faults.into_iter().find(|(wrong, _)| *wrong).map(|(_, fault)| fault)
     }
 
-    /// A place that it names and that the workload does not have.
+    /// A coordinate that the statement names and that the workload does not have.
     pub(crate) fn stranger(&self, has: impl Fn(Field, &Coordinate) -> bool) -> Option<String> {
         let selectors = self.of.iter().chain(&self.over);
         let (field, place) =
@@ -112,7 +112,7 @@ impl Statement {
         let of = self.of.as_ref().ok_or("there is nothing to judge")?;
         let all: Vec<&Measurement> = measurements.iter().collect();
         let Some(take) = self.take else { return self.ratio(of, &all) };
-        // A group for each place in the dimensions that are named.
+        // A group for each coordinate in the named dimensions.
         let mut groups: Vec<(Vec<Option<Coordinate>>, Vec<&Measurement>)> = Vec::new();
         let place = |measurement: &Measurement| -> Vec<Option<Coordinate>> {
             self.each.iter().map(|field| field.of(measurement)).collect()
@@ -136,7 +136,8 @@ impl Statement {
         if ratio.is_finite() { Ok(ratio) } else { Err("it is divided by nothing".to_owned()) }
     }
 
-    /// Judges it by the simulations of a machine and, if there are any, of variants of it.
+    /// Judges the statement by the simulations of a machine and, if there are any, of variants of
+    /// it.
     pub fn judge(&self, figure: &str, variants: &[&[Measurement]]) -> Claim {
         let mut claim = Claim {
             published: self.published,

@@ -139,7 +139,7 @@ pub struct Kernel {
 }
 
 impl Workload {
-    /// Where it has measurements in a dimension; nowhere if it does not have that.
+    /// The coordinates of its measurements in a dimension; none if it does not have that dimension.
     pub(crate) fn places(&self, field: Field) -> Vec<Coordinate> {
         let names = |names: &[String]| names.iter().cloned().map(Coordinate::Name).collect();
         let counts =
@@ -324,7 +324,7 @@ impl Rmap {
             ..rmap::Options::default()
         };
         let mut found = rmap::simulate(&settings, machine, pool)?;
-        // The base line takes part even where the figure does not have it.
+        // The base line is simulated even if the figure does not contain it.
         found
             .measurements
             .retain(|record| self.sync.iter().any(|sync| sync == record.mechanism.name()));

@@ -1,5 +1,5 @@
-//! The page in a headless Chromium: every picture is drawn, a phone shows all of it, and nothing is
-//! an error.
+//! The page in a headless Chromium: every picture is drawn, a phone shows all of it, and there is
+//! no error.
 //!
 //! Without Chromium this is skipped, and says so.
 

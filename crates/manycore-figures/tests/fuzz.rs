@@ -1,5 +1,5 @@
-//! Whatever a figure's file contains, reading it ends with a figure or with a sentence that
-//! describes the fault.
+//! Reading a figure's file gives a figure or a sentence that describes the fault, whatever the file
+//! contains.
 
 use manycore_figures::{Extent, Figure};
 

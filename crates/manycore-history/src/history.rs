@@ -1,10 +1,10 @@
 //! Recording: who called what when, and what it returned.
 //!
-//! Moments are drawn from one counter, before the call and after the return. So a call with a later
-//! moment than another call's return does happen after it, on any machine: a read-modify-write of
-//! one place orders everything before one against everything after the other. A time-stamp counter
-//! does not ensure that: a store may become visible after its CPU has read the time. In a
-//! simulation drawing a moment is no step, and free.
+//! Moments are drawn from one counter, before the call and after the return. So, on any machine, a
+//! call whose moment is later than another call's return happens after that call: a
+//! read-modify-write of one word orders everything before it before everything after the next one.
+//! A time-stamp counter does not ensure that: a store may become visible after its CPU has read the
+//! time. In a simulation, drawing a moment is no step, and takes no time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ pub struct Call<O, R> {
     pub returned: u64,
 }
 
-/// What the threads of one run draw their moments from.
+/// The counter from which the threads of one run draw their moments.
 #[derive(Debug, Default)]
 pub struct Clock {
     next: AtomicU64,
@@ -64,8 +64,8 @@ impl<O, R> Log<'_, O, R> {
         self.calls.push(Call { thread: self.thread, operation, result, called, returned });
     }
 
-    /// Runs a function that answers several questions at once, and records each as an operation of
-    /// its own.
+    /// Runs a function that answers several questions at once, and records each question as an
+    /// operation of its own.
     pub fn call_all(&mut self, does: impl FnOnce() -> Vec<(O, R)>) {
         let called = self.clock.moment();
         let answers = does();

@@ -1,4 +1,4 @@
-//! Histories of threads' simultaneous operations, and whether they are possible.
+//! Histories of threads' simultaneous operations, and a check whether they are possible.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -43,7 +43,7 @@
 //! run::check_set(Native, &Mix::native(4), &Locked(Mutex::default()));
 //! ```
 //!
-//! Under explored schedules it is the same line, with `Explored` and a smaller mix, inside of
+//! Under explored schedules the line is the same, with `Explored` and a smaller mix, inside of
 //! [`Exploration::check`](manycore_sim::explore::Exploration::check).
 
 pub mod history;

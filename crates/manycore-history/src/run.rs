@@ -1,4 +1,4 @@
-//! A random mix of operations on any collection, natively and under explored schedules.
+//! A random mix of operations on any collection, with real threads and under explored schedules.
 //!
 //! A test of a collection is one line:
 //!
@@ -29,14 +29,14 @@ pub struct Mix {
     pub keys: u64,
     /// The share of insertions in percent.
     pub inserts: u32,
-    /// The share of removals in percent; the rest looks keys up.
+    /// The share of removals in percent; the other operations are look-ups.
     pub removes: u32,
     /// Which mix: the same seed, the same operations.
     pub seed: u64,
 }
 
 impl Mix {
-    /// Many operations on a few keys, so that real threads meet.
+    /// Many operations on a few keys, so that operations of real threads overlap.
     pub fn native(threads: u32) -> Self {
         Self {
             threads,
@@ -81,7 +81,7 @@ pub trait Threads {
     /// Runs the body on this many threads, which have numbers, and returns their results.
     fn parallel<T: Send>(&self, threads: u32, body: impl Fn(u32) -> T + Sync) -> Vec<T>;
 
-    /// Does what is no part of the program that is tested.
+    /// Calls a function that is not part of the tested program.
     fn aside<R>(&self, does: impl FnOnce() -> R) -> R {
         does()
     }

@@ -1,5 +1,5 @@
-//! The behaviour of a collection that one thread uses: the results of many threads have to be
-//! explained by it.
+//! The behaviour of a collection that one thread uses. It has to explain the results of many
+//! threads.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
@@ -23,12 +23,12 @@ pub trait Specification {
     /// Does the operation.
     fn apply(state: &mut Self::State, operation: &Self::Operation) -> Self::Result;
 
-    /// The key that the operation is about, if operations on different keys have nothing to do with
-    /// each other. Then the state is that of one key.
+    /// The key of the operation, if operations on different keys do not affect each other. Then the
+    /// state is that of one key.
     fn key(operation: &Self::Operation) -> Option<u64>;
 
-    /// Whether the later results of the history may still be explained from a state. It may wrongly
-    /// return true; each false saves a state to search from. By default always true.
+    /// Whether a state can explain the later results of the history. It may wrongly return true;
+    /// each false saves the search from a state. The default is true.
     fn may_go_on(_history: &[&CallOf<Self>]) -> impl Fn(&Self::State) -> bool
     where
         Self: Sized,
@@ -37,7 +37,7 @@ pub trait Specification {
     }
 }
 
-/// What a set of numbers can be asked to do.
+/// An operation on a set of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOperation {
     /// Is it there?
@@ -109,17 +109,17 @@ impl Specification for Map {
     }
 }
 
-/// What a stack or a queue can be asked to do.
+/// An operation on a stack or a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceOperation {
     /// Puts something in; returns nothing.
     Push(u64),
     /// Takes one out, if there is one.
     Pop,
-    /// Takes all out, in the order in which `Pop` would.
+    /// Removes all values, in the order in which `Pop` would.
     TakeAll,
-    /// Takes out up to two values, one after the other. The checked history has a `Pop` for each
-    /// value that was taken, or one `Pop` that finds nothing.
+    /// Removes up to two values, one after the other. The checked history has a `Pop` for each
+    /// value that was removed, or one `Pop` that finds nothing.
     PopSome,
     /// Takes back the thread's last push, if no other thread has read it. It is not part of a
     /// checked history: it is removed [together with the push](crate::taken_back::leave_out).
@@ -195,9 +195,9 @@ impl<E: End> Specification for Sequence<E> {
         None
     }
 
-    /// Where each value is pushed once, the calls that took the values out say in which order they
-    /// were in. Without that, two pushes at the same time are two states until one of the values is
-    /// taken out: n such pairs are 2^n.
+    /// If each value is pushed only once, the calls that removed the values show the values' order.
+    /// Without that, two pushes at the same time are two states until one of the values is removed:
+    /// n such pairs are 2^n states.
     fn may_go_on(history: &[&CallOf<Self>]) -> impl Fn(&VecDeque<u64>) -> bool {
         let mut taken: HashMap<u64, Taken> = HashMap::new();
         for (call, Call { called, returned, result, .. }) in history.iter().enumerate() {
@@ -208,7 +208,7 @@ impl<E: End> Specification for Sequence<E> {
         }
         let mut pushed = HashSet::new();
         for call in history {
-            // Nothing is known about a value that is there more than once.
+            // Nothing is known about a value that was pushed more than once.
             if let SequenceOperation::Push(value) = call.operation
                 && !pushed.insert(value)
             {
@@ -230,7 +230,7 @@ impl<E: End> Specification for Sequence<E> {
     }
 }
 
-/// When a value is taken out of a sequence, and by which call, as which of its results.
+/// When a value is removed from a sequence, by which call, and as which of its results.
 struct Taken {
     after: u64,
     before: u64,

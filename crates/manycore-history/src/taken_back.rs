@@ -15,7 +15,7 @@ pub type Log = Vec<Call<SequenceOperation, Vec<u64>>>;
 ///
 /// # Errors
 ///
-/// The withdrawn value is not the thread's last push among those that it had not withdrawn yet.
+/// The withdrawn value is not the last one that the thread had pushed and not withdrawn yet.
 pub fn leave_out(log: Log) -> Result<Log, String> {
     let mut left: Log = Vec::new();
     for call in log {

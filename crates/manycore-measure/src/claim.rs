@@ -1,4 +1,4 @@
-//! A statement about measurements, and whether they bear it out.
+//! A statement about measurements, and whether they support it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,8 @@ pub struct Claim {
     pub text: String,
     /// The bound of the ratio. Null if the claim is reported and not judged.
     pub bound: Option<Bound>,
-    /// The ratio; if several must keep to the bound, the one nearest to breaking it. Null if there
-    /// is none.
+    /// The ratio. If several must be within the bound, it is the one with the least distance from
+    /// it. Null if there is none.
     pub value: Option<f64>,
     /// The lower end of its 95 % interval.
     pub low: Option<f64>,
@@ -40,7 +40,7 @@ pub enum Bound {
     AtLeast(f64),
     /// No more than this.
     AtMost(f64),
-    /// No less than the first, no more than the second.
+    /// At least the first number, at most the second.
     Between(f64, f64),
 }
 
@@ -54,13 +54,13 @@ pub enum Judgement {
     Fail,
     /// The bound lies within the interval, or there is none.
     Undecided,
-    /// Nothing here can show it: it is told for completeness.
+    /// Nothing here can show it: the claim is only reported.
     #[serde(rename = "published only")]
     PublishedOnly,
 }
 
 impl Bound {
-    /// The meaning of an interval. For an exact value, both ends are the value.
+    /// The verdict for an interval. For an exact value, both ends are the value.
     pub fn judge(self, interval: Option<(f64, f64)>) -> Judgement {
         let Some((low, high)) = interval else { return Judgement::Undecided };
         let (kept, broken) = match self {
@@ -77,7 +77,8 @@ impl Bound {
         }
     }
 
-    /// How far a value keeps clear of the bound: 1 is on it, less is beyond.
+    /// The distance of a value from the bound, as a ratio: 1 is on the bound, and less is beyond
+    /// it.
     pub fn clearance(self, value: f64) -> f64 {
         match self {
             Self::AtLeast(bound) => value / bound,

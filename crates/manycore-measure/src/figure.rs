@@ -1,11 +1,10 @@
-//! Figures: lines over a number of threads, bars that are stacked, and heat maps, side by side in
-//! one SVG.
+//! Figures: lines over a number of threads, stacked bars, and heat maps, in one SVG.
 
 mod draw;
 
 use std::fmt::Write;
 
-/// A figure of one or more panels, which stand beside and below each other.
+/// A figure of one or more panels, in rows and columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// What it is about.
@@ -25,7 +24,7 @@ pub enum Panel {
     Map(Map),
 }
 
-/// The places along the lower edge, at equal distances, and the quantity of the left edge.
+/// The labels along the lower edge, at equal distances, and the quantity of the left edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// What the places are.
@@ -52,7 +51,7 @@ pub struct Lines {
 pub struct Line {
     /// What it is.
     pub name: String,
-    /// At each place of the axis; none where nothing is known.
+    /// A value for each label of the axis; none where nothing is known.
     pub values: Vec<Option<Value>>,
     /// Whether it is there for comparison only: drawn thin and grey.
     pub is_ideal: bool,
@@ -63,11 +62,11 @@ pub struct Line {
 pub struct Value {
     /// The value.
     pub value: f64,
-    /// The ends of its interval; none if there is none.
+    /// The ends of the value's interval; none if there is none.
     pub interval: Option<(f64, f64)>,
 }
 
-/// A panel of bars: at each place one, of parts upon each other.
+/// A panel of bars: at each label one bar, which consists of parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
     /// What it shows.
@@ -78,7 +77,7 @@ pub struct Bars {
     pub parts: Vec<(String, Vec<f64>)>,
 }
 
-/// A panel of fields, coloured by how far a ratio is from 1: a heat map.
+/// A panel of cells, whose colour shows how far a ratio is from 1: a heat map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
     /// What it shows.
@@ -90,12 +89,12 @@ pub struct Map {
 }
 
 impl Figure {
-    /// As SVG: a picture that scales, of text and lines.
+    /// The figure as SVG, of text and lines, which can be scaled.
     pub fn svg(&self) -> String {
         draw::svg(self)
     }
 
-    /// As a page that loads nothing: the picture, and below it a text in its lines.
+    /// A page that loads nothing: the picture, and below it a text with its line breaks.
     pub fn html(&self, text: &str) -> String {
         let title = escaped(&self.title);
         let mut page =
@@ -108,7 +107,8 @@ impl Figure {
     }
 }
 
-/// Text in which nothing means anything to HTML or SVG, between tags and between quotation marks.
+/// Text in which no character has a meaning for HTML or SVG, between tags and between quotation
+/// marks.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -164,7 +164,7 @@ mod tests {
         assert!(!svg.contains("<a&b>") && !svg.contains("NaN"), "{svg}");
     }
 
-    /// A part of 10 and one of 30 of the same bars differ in height by three.
+    /// If a bar has parts of 10 and of 30, the second is three times as high.
     #[test]
     fn bars_are_as_high_as_their_parts() {
         let svg = figure().svg();

@@ -2,9 +2,9 @@
 //!
 //! A native benchmark, a simulated one and a figure of a paper all yield [`Measurement`]s: the
 //! candidate, the machine, the number of threads, the value and its uncertainty. [`Results`] is the
-//! envelope in which they are written as JSON and read back; [`Table`] and [`quantity`] draw them
-//! for a person, and so does a [`Figure`], as SVG. A [`Claim`] is a bound that measurements keep to
-//! or not. The protocol that compares candidates on a noisy machine is [`paired`].
+//! envelope in which they are written as JSON and read back. [`Table`] and [`quantity`] draw them
+//! for a reader, and so does a [`Figure`], as SVG. A [`Claim`] is a bound that measurements may
+//! satisfy or not. The protocol that compares candidates on a noisy machine is [`paired`].
 //!
 //! ```
 //! use manycore_measure::{Measurement, Mechanism, Results, Table, Column, quantity};

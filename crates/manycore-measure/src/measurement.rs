@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One value with its workload, its spread and where it comes from. [`schema`](crate::schema)
-/// describes each field.
+/// One value with its workload, its spread and its origin. [`schema`](crate::schema) describes each
+/// field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// What ran.
@@ -81,7 +81,7 @@ impl Measurement {
         }
     }
 
-    /// The first thing about the record that cannot be right, if there is one.
+    /// The first fault of the record, if there is one: a value that cannot be right.
     pub(crate) fn fault(&self) -> Option<String> {
         let metrics = self.metrics.iter().map(|(name, m)| (name.as_str(), m.value, m.low, m.high));
         std::iter::once(("value", self.value, self.low, self.high)).chain(metrics).find_map(

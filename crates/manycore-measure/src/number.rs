@@ -21,7 +21,7 @@ pub fn count(value: f64) -> String {
     prefixed(value, 1000.0, &["", "k", "M", "G", "T"]).trim_end().to_owned()
 }
 
-/// Nanoseconds in the time unit that suits. Units are two columns wide, so that right-aligned
+/// Nanoseconds in a suitable unit of time. Units are two columns wide, so that right-aligned
 /// numbers line up.
 pub fn duration(ns: f64) -> String {
     prefixed(ns, 1000.0, &["ns", "us", "ms", "s "])
@@ -45,8 +45,8 @@ pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
-/// A number to `digits` significant digits, without an exponent; whole digits are never rounded
-/// away.
+/// A number to `digits` significant digits, without an exponent. Digits before the point are never
+/// rounded away.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

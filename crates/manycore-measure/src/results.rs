@@ -7,7 +7,7 @@ use crate::{Claim, Host, Measurement};
 /// The version of the format, which [`schema`](crate::schema) describes.
 pub const SCHEMA: u32 = 1;
 
-/// Measurements with all that a reader needs to know about where they come from.
+/// Measurements with all that a reader needs to know about their origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The version of the format.
@@ -17,7 +17,7 @@ pub struct Results {
     pub host: Option<Host>,
     /// The values.
     pub measurements: Vec<Measurement>,
-    /// What was claimed about them, and what became of it.
+    /// The claims about the measurements, with the verdicts.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub claims: Vec<Claim>,
 }

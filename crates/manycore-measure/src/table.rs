@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use comfy_table as comfy;
 
-/// A column: its heading, and on which side its cells stand.
+/// A column: its heading, and the side to which its cells are aligned.
 #[derive(Clone, Debug)]
 pub struct Column {
     heading: String,
@@ -12,7 +12,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of words. It gives way, by breaking lines, when the terminal is narrow.
+    /// A column of words. Its lines break when the terminal is narrow.
     pub fn words(heading: &str) -> Self {
         Self { heading: heading.into(), right: false }
     }
@@ -23,7 +23,7 @@ impl Column {
     }
 }
 
-/// How a cell is to be taken. Shown as a colour, so a table must say the same in words.
+/// The meaning of a cell, which is shown as a colour. A table must say the same in words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     /// As it is.
@@ -59,8 +59,8 @@ impl<T: Into<String>> From<T> for Cell {
 
 /// A table, drawn by its `Display`.
 ///
-/// On a terminal it keeps to the width and shows tones in colour unless `NO_COLOR` is set;
-/// elsewhere it is plain text of any width, one line a row.
+/// On a terminal, the table is as wide as that and shows tones in colour unless `NO_COLOR` is set.
+/// Elsewhere it is plain text of any width, with one line for each row.
 #[derive(Debug)]
 pub struct Table {
     inner: comfy::Table,

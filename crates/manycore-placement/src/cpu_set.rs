@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// More than any kernel is built for: a list with larger numbers is none of CPUs.
+/// More CPUs than any kernel supports: a list with a larger number is no list of CPUs.
 const CPUS_MAX: usize = 1 << 16;
 
 /// A set of CPUs by their numbers.

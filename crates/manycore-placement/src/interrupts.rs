@@ -10,12 +10,12 @@ use crate::tree::Tree;
 const CONTROL: &[&str] =
     &["async", "config", "ctrl", "control", "cmd", "admin", "mgmnt", "mgmt", "misc", "fw", "pages"];
 
-/// A line by which a device asks for a CPU.
+/// An interrupt: a line by which a device signals a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Interrupt {
     /// The kernel's number.
     pub number: u32,
-    /// As the driver calls it; empty if /proc/interrupts does not have it.
+    /// The driver's name for it; empty if /proc/interrupts does not have it.
     pub name: String,
     /// The CPUs that serve it now; none if it is switched off.
     pub cpus: CpuSet,
@@ -78,7 +78,7 @@ fn interrupt(tree: &Tree, number: u32, row: Option<&Row>) -> Result<Interrupt, P
     let directory = format!("proc/irq/{number}");
     let mut cpus = tree.value::<CpuSet>(&format!("{directory}/effective_affinity_list"))?;
     if cpus.is_none() {
-        // Kernels before 4.13 do not tell which of the CPUs that may serve it does.
+        // Kernels before 4.13 do not show which of the possible CPUs serves an interrupt.
         cpus = tree.value(&format!("{directory}/smp_affinity_list"))?;
     }
     let name = row.and_then(|row| row.words.last()).cloned().unwrap_or_default();

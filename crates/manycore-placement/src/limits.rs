@@ -9,13 +9,13 @@ use crate::tree::Tree;
 /// What this process may use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limits {
-    /// The CPUs that its affinity mask has, as sched_getaffinity gives them.
+    /// The CPUs of the affinity mask, as sched_getaffinity gives them.
     pub affinity: CpuSet,
     /// The kind of control groups that limit CPUs, if there are any.
     pub groups: Option<ControlGroups>,
-    /// The CPUs that the control group has, if it says so.
+    /// The CPUs of the control group, if it limits them.
     pub cpuset: Option<CpuSet>,
-    /// How many CPUs' worth of time the control groups give, if they limit it.
+    /// How many CPUs' time the control groups give, if they limit it.
     pub quota: Option<f64>,
     /// The CPUs that are online and in all of these; at least one.
     pub allowed: CpuSet,
@@ -72,7 +72,7 @@ impl Limits {
         Ok(limits)
     }
 
-    /// Takes in the limits of a group and of those around it.
+    /// Adds the limits of a group and of those around it.
     fn take(
         &mut self,
         tree: &Tree,
@@ -96,7 +96,7 @@ impl Limits {
             };
             let cpus = cpus.filter(|cpus| !cpus.is_empty());
             found |= cpus.is_some() || quota.is_some();
-            // The innermost group with a setting: it is within the groups around it.
+            // The innermost group with a setting counts: it is within the groups around it.
             self.cpuset = self.cpuset.take().or(cpus);
             self.quota = match (self.quota, quota) {
                 (Some(own), Some(outer)) => Some(own.min(outer)),

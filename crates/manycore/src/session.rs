@@ -20,16 +20,16 @@
 //!
 //! # What is safe, and why
 //!
-//! A [`Ptr`] bears the brand of the [`scope`] in which its object was made: a lifetime that is no
-//! other's. So one domain's pointers cannot get into another's sessions; the check is the
-//! compiler's and costs nothing. Objects are copied bytewise from version to version, so they are
-//! `Copy`, and may have pointers of the same brand in them. A session is a closure's argument: it
-//! cannot outlast its end, or be forgotten, and a panic in it aborts it. It is not `Send`, because
-//! it is its thread's.
+//! A [`Ptr`] bears the brand of the [`scope`] in which its object was made: a lifetime that no
+//! other scope has. So pointers of one domain cannot get into sessions of another. The compiler
+//! checks that, and the check costs nothing at run time. Objects are copied bytewise from version
+//! to version, so they are `Copy`, and may have pointers of the same brand in them. A session is a
+//! closure's argument: it cannot be used after its end, or be forgotten, and a panic in the closure
+//! aborts it. A session is not `Send`, because it belongs to its thread.
 //!
-//! The compiler cannot see whether a pointer to a freed object is left somewhere. So
-//! [`Transaction::free`] is `unsafe`, and so is [`Transaction::alloc`], whose object is gone if the
-//! transaction is aborted; [`Member::create`] is not.
+//! The compiler cannot see whether a pointer to a freed object is left somewhere, so
+//! [`Transaction::free`] is `unsafe`. So is [`Transaction::alloc`], whose object is gone if the
+//! transaction is aborted. [`Member::create`] is safe.
 
 pub(crate) mod object;
 pub(crate) mod pool;
@@ -78,7 +78,7 @@ impl<'a, 'id, M: Sessions> Scope<'a, 'id, M> {
 
 /// An object of a [`scope`]: where it is.
 ///
-/// Its referents have to live as long as the pointer is used, whichever thread has written it:
+/// The referents have to live as long as the pointer is used, whichever thread has written it:
 ///
 /// ```compile_fail
 /// use manycore::{mvrlu, session};
@@ -141,7 +141,7 @@ pub struct Member<'a, 'id, M: Sessions + 'a> {
     brand: Brand<'id>,
 }
 
-/// A session that reads: all that it sees is of one moment.
+/// A session that reads: it sees the state of one moment.
 pub struct Snapshot<'s, 'id, S> {
     handle: &'s S,
     brand: Brand<'id>,
@@ -160,7 +160,8 @@ opaque! {
     [S: RawSession] Transaction<'_, '_, S>, "Transaction";
 }
 
-/// A session that is aborted when this is dropped, as by a panic, unless it was committed.
+/// A session that is aborted when this value is dropped, for example by a panic, unless it was
+/// committed.
 pub(crate) struct Open<'s, S: RawSession> {
     pub(crate) handle: &'s mut S,
     is_over: bool,
@@ -185,7 +186,7 @@ impl<'s, S: RawSession> Open<'s, S> {
         unsafe { self.handle.commit() }
     }
 
-    /// Ends a session that has locked nothing, and so has met no conflict.
+    /// Ends a session that has locked nothing, and so cannot have met a conflict.
     #[inline]
     pub(crate) fn end(self) {
         let ended = self.commit();
@@ -225,8 +226,8 @@ pub(crate) fn retry<S: RawSession, R>(
     }
 }
 
-/// Does all of an operation of a session that is open. If it fails, or panics halfway, as in a
-/// key's `Ord`, the session can only abort.
+/// Executes an operation in an open session. If the operation fails, or panics halfway, for example
+/// in a key's `Ord`, the session can only abort.
 ///
 /// # Safety
 ///
@@ -252,7 +253,8 @@ pub(crate) unsafe fn whole<S: RawSession, R>(
 }
 
 impl<'id, S: RawSession> Transaction<'_, 'id, S> {
-    /// The transaction's view of an object: as of its begin, or with its own writes.
+    /// The transaction's view of an object: as it was when the transaction began, or with the
+    /// transaction's own writes.
     #[inline]
     #[must_use]
     pub fn deref<T: Object>(&self, object: Ptr<'id, T>) -> &T {
@@ -263,13 +265,14 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
         unsafe { &*self.open.handle.deref(object.link) }
     }
 
-    /// Locks an object, and returns a copy of it, to be changed; others see it after the commit.
+    /// Locks an object, and returns a copy that the caller may change. Other threads see the
+    /// changes after the commit.
     ///
     /// # Errors
     ///
-    /// If another thread has locked it, or has changed or freed it since the transaction began; or
-    /// if the log is full of versions that others may still read. The transaction then can only
-    /// abort: end it, as by `?`.
+    /// If another thread has locked the object, or has changed or freed it since the transaction
+    /// began; or if the log is full of versions that others may still read. After that the
+    /// transaction can only abort: end it, for example by `?`.
     ///
     /// # Panics
     ///
@@ -283,9 +286,9 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
         unsafe { self.open.handle.try_lock(object.link).map(|data| &mut *data) }
     }
 
-    /// Locks an object that the transaction has only read. If all transactions do so with the
-    /// objects on which they depend, there is no write skew: their commits are as if they had run
-    /// one after the other.
+    /// Locks an object that the transaction has only read. If each transaction locks all objects on
+    /// which it depends, there is no write skew: the result is as if the transactions had run one
+    /// after the other.
     ///
     /// # Errors
     ///
@@ -349,8 +352,8 @@ impl<'s, 'id, S: RawSession> Snapshot<'s, 'id, S> {
         unsafe { &*self.handle.deref(object.link) }
     }
 
-    /// Reads within this session, in a part of the program that reads by itself elsewhere: it sees
-    /// the same moment.
+    /// Reads within this session, in a part of the program that elsewhere opens a session of its
+    /// own: it sees the same moment.
     pub fn read<R>(&self, f: impl FnOnce(Self) -> R) -> R {
         f(self.clone())
     }
@@ -365,18 +368,18 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         result
     }
 
-    /// Runs `f` in a transaction and commits that, unless there was a conflict: then it is as if it
-    /// had not run.
+    /// Runs `f` in a transaction, and commits the transaction unless there was a conflict. After a
+    /// conflict it is as if `f` had not run.
     ///
     /// # Errors
     ///
-    /// The result of `f`. If `f` has met a conflict and returns something else, the result is that
+    /// The result of `f`. If `f` has met a conflict and returns something else, the result is the
     /// conflict: the transaction cannot commit, whatever `f` returns.
     ///
     /// # Panics
     ///
-    /// Under RLU, when it commits writes while this thread has another session of the domain open:
-    /// it would wait for itself.
+    /// Under RLU, if this thread commits writes while it has another session of the domain open: it
+    /// would wait for itself.
     pub fn attempt<R>(
         &mut self,
         f: impl FnOnce(&mut Transaction<'_, 'id, M::Handle<'a>>) -> Result<R, Conflict>,
@@ -387,9 +390,9 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         transaction.open.commit().map(|()| result)
     }
 
-    /// Runs `f` in a transaction, again and again as long as there are conflicts, with pauses
-    /// between that become longer: also if `f` keeps a conflict to itself. There is no limit: for
-    /// one, call [`attempt`](Self::attempt).
+    /// Runs `f` in a transaction, and repeats it after each conflict, also if `f` does not return
+    /// the conflict. The pauses between attempts become longer. There is no limit: a caller that
+    /// needs one uses [`attempt`](Self::attempt).
     ///
     /// # Panics
     ///

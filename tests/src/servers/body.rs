@@ -1,4 +1,4 @@
-//! Contents whose checksum is known, and their transfer over HTTP by curl.
+//! Contents with a known checksum, and their transfer over HTTP by curl.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use super::succeeds;
 pub const FILES: [(&str, usize); 3] =
     [("small.bin", 100), ("middle.bin", 70_001), ("large.bin", 5_000_003)];
 
-/// Bytes that no two places of a file have in common for long.
+/// Bytes for a file in which no long sequence occurs twice.
 pub fn contents(length: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(length as u64);
     std::iter::repeat_with(|| random.u8(..)).take(length).collect()
@@ -30,7 +30,8 @@ pub fn write_site(place: &Path) -> Result<()> {
     fs::set_permissions(place, Permissions::from_mode(0o755)).map_err(failed)
 }
 
-/// Fetches every file with curl, which is launched in this way, and compares them byte for byte.
+/// Fetches every file with curl, which is launched in this way, and compares the files byte for
+/// byte.
 pub fn fetch_all(launch: Launch, port: u16, place: &Path) -> Result<()> {
     let curl = installed("curl", "curl")?;
     for (name, length) in FILES {

@@ -1,5 +1,5 @@
-//! Real network programs, unchanged and with their system calls moved: the same bytes, the same
-//! ends.
+//! Real network programs, unchanged and with their system calls moved: they send the same bytes and
+//! end in the same way.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | [`streams`] | iperf3 and nuttcp: both ends of a connection |
 //! | [`trace`] | which thread makes a call, seen from outside by strace |
 //!
-//! Each runs privately: on a loopback port that was free or a socket in a temporary directory,
-//! which goes when it ends.
+//! Each program runs privately: on a loopback port that was free, or on a socket in a temporary
+//! directory, which is removed at the end.
 
 pub mod body;
 pub mod stores;
@@ -28,7 +28,7 @@ use crate::soak::launch::Launch;
 use crate::soak::process::Process;
 use crate::soak::{Failure, Result, ensure};
 
-/// How long a server may take to come up, or to end.
+/// The time that a server has to start, or to end.
 pub const GRACE: Duration = Duration::from_secs(30);
 
 /// A port of the loopback interface that is free at this moment. If another program takes it

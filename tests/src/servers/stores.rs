@@ -11,8 +11,8 @@ use crate::soak::launch::Launch;
 use crate::soak::process::Process;
 use crate::soak::{Failure, Result, ensure, installed, memcached, place};
 
-/// A Redis of its own under redis-benchmark, both launched in this way; then values that have to
-/// come back unchanged.
+/// Runs a private Redis under redis-benchmark, both launched in this way. Then it stores values,
+/// which have to be read unchanged.
 pub fn redis(launch: Launch) -> Result<()> {
     let place = place()?;
     let port = free_port()?.to_string();
@@ -39,7 +39,7 @@ pub fn redis(launch: Launch) -> Result<()> {
     ensure(status.success(), || format!("Redis ends with {status}"))
 }
 
-/// memcached, whose clients check every value and every count, for this long.
+/// Runs memcached for this long. Its clients check every value and every count.
 pub fn memcached(launch: Launch, length: Duration) -> Result<()> {
     memcached::soak(launch, crate::soak::Crowd::Large, length).map(drop)
 }
@@ -53,11 +53,11 @@ fn postgresql(program: &str) -> Result<PathBuf> {
     found.map_or_else(|| installed(program, "postgresql"), Ok)
 }
 
-/// A PostgreSQL of its own, on a port of its own.
+/// A private PostgreSQL, on a port of its own.
 pub struct Postgres {
     server: Process,
     port: String,
-    /// Removed with what is in it when this is dropped.
+    /// The directory, which is removed with its files when this is dropped.
     _place: TempDir,
 }
 
@@ -92,7 +92,7 @@ impl Postgres {
         &self.server
     }
 
-    /// A program with one or some connections to it; returns the program's output.
+    /// Runs a program with some connections to it; returns the program's output.
     fn run(&self, launch: Launch, program: &Path, more: &[&str]) -> Result<String> {
         let there = ["-h", "127.0.0.1", "-p", &self.port, "-U", "test"];
         succeeds(launch, program, &[&there[..], more].concat())
@@ -104,14 +104,14 @@ impl Postgres {
         await_ready(&self.server, || self.run(Launch::Plain, &asked, &[]).is_ok())
     }
 
-    /// Asks for some thousand bytes over a connection of its own, which a child serves.
+    /// Queries some thousand bytes over a connection of its own, which a child serves.
     pub fn query(&self) -> Result<()> {
         let query = ["-At", "-c", "SELECT repeat('abcdefgh', 1000)", "postgres"];
         let said = self.run(Launch::Plain, &installed("psql", "postgresql-client")?, &query)?;
         ensure(said.trim_end() == "abcdefgh".repeat(1000), || format!("other bytes come: {said}"))
     }
 
-    /// pgbench counts transactions; then the sums that have to be equal.
+    /// Runs pgbench, which counts transactions; then compares the sums that have to be equal.
     fn bench(&self, launch: Launch) -> Result<()> {
         let bench = postgresql("pgbench")?;
         self.run(launch, &bench, &["-i", "-q", "-s", "1", "postgres"])?;
@@ -125,7 +125,7 @@ impl Postgres {
         ensure(said.trim() == "t|400", || format!("the sums differ: {said}"))
     }
 
-    /// Ends it: it waits for clients, and there are none any more.
+    /// Ends PostgreSQL. It waits for clients, and there are none any more.
     pub fn stop(self) -> Result<()> {
         let status = self.server.stop(GRACE)?;
         ensure(status.success(), || format!("PostgreSQL ends with {status}"))

@@ -12,19 +12,19 @@ const BYTES: u64 = 32 << 20;
 /// The buffer that iperf3 requests from the kernel between the two ends, and the size of each of
 /// its writes.
 const WINDOW: u64 = 128 << 10;
-/// The bytes that may be on their way when the sender has sent everything: the kernel doubles each
-/// end's window, and one block.
+/// The largest number of bytes that may still be on their way when the sender has sent everything:
+/// twice each end's window, because the kernel doubles it, and one block.
 const ON_THE_WAY: u64 = 2 * 2 * WINDOW + WINDOW;
 
-/// iperf3, with a check of its own of what arrives.
+/// Runs iperf3, and checks by itself how much has arrived.
 pub fn iperf3(launch: Launch) -> Result<()> {
     let program = installed("iperf3", "iperf3")?;
     let place = place()?;
     for direction in [&[][..], &["-R"]] {
         let port = free_port()?.to_string();
         let mut command = launch.command(&program);
-        // Serves one client, and reports that it listens: a connection to test that would be that
-        // client.
+        // The server serves one client, and reports that it listens. A test connection would be
+        // that client.
         command.args(["-s", "-1", "--forceflush", "-B", "127.0.0.1", "-p", &port]);
         let server = Process::start("iperf3", &mut command, place.path())?;
         await_ready(&server, || server.stdout().contains("Server listening"))?;
@@ -34,8 +34,8 @@ pub fn iperf3(launch: Launch) -> Result<()> {
         let said = succeeds(launch, &program, &[&to[..], &size, direction].concat())?;
         let sum = |of: &str| number_after(&said, of, "\"bytes\":").unwrap_or(0);
         let (sent, received) = (sum("\"sum_sent\":"), sum("\"sum_received\":"));
-        // It stops receiving when the sender reports that it has sent everything: bytes on their
-        // way then are not counted.
+        // The server stops receiving when the sender reports that it has sent everything. Bytes
+        // that are then on their way are not counted.
         ensure(sent >= BYTES && received + ON_THE_WAY >= sent && received <= sent, || {
             format!("{sent} of {BYTES} bytes are sent, {received} arrive; it says: {said}")
         })?;
@@ -47,7 +47,7 @@ pub fn iperf3(launch: Launch) -> Result<()> {
 
 /// nuttcp: the server serves one client and goes on.
 pub fn nuttcp(launch: Launch) -> Result<()> {
-    // It listens on every address, and cannot be told another.
+    // The program listens on every address, and has no option for one address.
     let loopback = Workshop::of("programs/servers").shared_library("loopback", "loopback", &[]);
     let program = installed("nuttcp", "nuttcp")?;
     let place = place()?;

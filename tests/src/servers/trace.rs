@@ -1,8 +1,8 @@
-//! Which thread makes a call, seen from outside by strace.
+//! Which thread makes a call, as strace sees it.
 //!
 //! A process of Apache prefork has one thread of its own, the first, whose number is the process's.
-//! If that thread no longer makes certain calls, other threads make them, since the pages come as
-//! before; no tool sees the kernel's own thread of an io_uring.
+//! If that thread no longer makes certain calls, other threads make them, since the pages still
+//! arrive. No tool shows the kernel's own thread of an io_uring.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +18,10 @@ use crate::soak::{Failure, Result, ensure, hang, installed};
 /// The calls on sockets that Apache prefork makes for a request.
 pub const CALLS: &str = "accept4,read,writev,shutdown,poll,close,fcntl";
 
-/// How often calls were made by the first thread of a process and by others.
+/// How often the first thread of a process made calls, and how often others did.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// By name of the call: by the first thread, by others.
+    /// By name of the call: the number by the first thread, and the number by others.
     pub calls: BTreeMap<String, (u64, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Seen {
     }
 }
 
-/// The calls on sockets that programs make which send and receive.
+/// The calls on sockets that send and receive data.
 const ALL_CALLS: &str = "accept,accept4,read,readv,preadv2,recvfrom,recvmsg,recvmmsg,write,writev,pwritev2,sendto,sendmsg,sendmmsg,setsockopt,getsockname,connect,bind,listen,shutdown,close";
 
 /// Runs a program of one process under strace.
@@ -65,13 +65,13 @@ pub fn run(program: &Command) -> Result<Seen> {
     Ok(count(&text, &[first]))
 }
 
-/// Lets strace watch the children of a process while `load` runs, those among them that it makes
-/// meanwhile.
+/// Lets strace watch the children of a process while `load` runs, including the children that the
+/// process creates meanwhile.
 pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Result<Seen> {
     let strace = installed("strace", "strace")?;
     let mut processes = children(server)?;
-    // The process that makes the others is followed, and so are they; it does nothing itself on
-    // sockets.
+    // strace follows the process that creates the children, and so it follows them. The process
+    // itself makes no calls on sockets.
     processes.push(server.to_string());
     let output = place.join("trace");
     let mut command = Command::new(strace);
@@ -85,7 +85,7 @@ pub fn watch(server: u32, place: &Path, load: impl FnOnce() -> Result<()>) -> Re
     await_tracer(&processes).map_err(blame)?;
     let loaded = load();
     processes.extend(children(server)?);
-    // It detaches from the children when it is asked to end.
+    // strace detaches from the children when it is told to end.
     _ = tracer.stop(Duration::from_secs(20))?;
     loaded?;
     let text = fs::read_to_string(&output).map_err(Failure::because("what strace saw"))?;
@@ -111,7 +111,7 @@ fn await_tracer(processes: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The children of a process; there has to be one.
+/// The children of a process, of which there has to be at least one.
 pub fn children(process: u32) -> Result<Vec<String>> {
     let list = hang::children(process);
     ensure(!list.is_empty(), || "the server has no children".to_owned())?;
@@ -124,7 +124,7 @@ fn count(text: &str, children: &[&str]) -> Seen {
     for line in text.lines() {
         let Some((thread, call)) = line.split_once(' ') else { continue };
         let call = call.trim_start();
-        // The rest of a call that began on another line.
+        // The end of a call that began on another line.
         if call.starts_with('<') {
             continue;
         }

@@ -74,7 +74,7 @@ impl Site {
         &self.server
     }
 
-    /// Ends it by its own signal for an orderly end.
+    /// Ends the server by the signal for an orderly end.
     pub fn stop(self, kind: Kind) -> Result<()> {
         let Self { server, place: _place, .. } = self;
         let status = server.stop(GRACE)?;
@@ -154,7 +154,7 @@ fn asyncio(launch: Launch, place: &Path, port: u16) -> Result<Command> {
 fn java(launch: Launch, place: &Path, port: u16) -> Result<Command> {
     let class = Workshop::of("programs/servers").java("FileServer");
     let mut command = launch.command(&installed("java", "default-jdk-headless")?);
-    // A small heap is soon full: later growth is not of the heap.
+    // A small heap is soon full, so that memory which grows later is not the heap's.
     command.args(["-Xms24m", "-Xmx24m", "-XX:+UseSerialGC"]);
     command.args(class.command().get_args()).arg(place).arg(port.to_string());
     Ok(command)

@@ -69,13 +69,13 @@ impl Run {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Takes note of a failure; the first is what counts.
+    /// Records a failure; only the first one counts.
     fn fail(&self, failure: Failure) {
         self.slot().get_or_insert(failure);
     }
 
     fn slot(&self) -> std::sync::MutexGuard<'_, Option<Failure>> {
-        // A worker that panicked left the slot as it was.
+        // The slot is unchanged if a worker panicked.
         self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -83,7 +83,7 @@ impl Run {
 /// What a run came to.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// What each worker got done, in the order of the workers.
+    /// The amount of work of each worker, in the order of the workers.
     pub done: Vec<u64>,
     /// What the server had in use.
     pub course: Course,
@@ -143,7 +143,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Watches until the time is over and then until all workers have ended.
+    /// Watches until the time is over, and then until all workers have ended.
     fn until_all(&self, length: Duration, ended: impl Fn() -> bool) -> Result<Course> {
         let start = Instant::now();
         let mut course = Course::of(length);

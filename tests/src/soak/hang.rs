@@ -6,9 +6,9 @@
 //!       [heap]: 00000000 00000000 00005dfd 00000000 00000000 00000001 *00000002 00000000 ...
 //! ```
 //!
-//! is a thread that sleeps (`S`), used no CPU time in the second that was looked at, and waits on
-//! the futex word that the line below marks among its neighbours. A thread that runs (`R`), with
-//! CPU time, and gets nowhere spins.
+//! is a thread that sleeps (`S`), has used no CPU time in the second of observation, and waits on
+//! the futex word that is marked among its neighbours in the line below. A thread that runs (`R`),
+//! uses CPU time, and makes no progress spins.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -26,7 +26,7 @@ const FUTEX: &str = "202";
 const WORDS_BEFORE: u64 = 10;
 const WORDS: usize = 24;
 
-/// A few lines for each thread of a process, then of its children and theirs.
+/// A few lines for each thread of a process, then for those of its descendants.
 pub fn account(pid: u32) -> String {
     let processes: Vec<_> = family(pid).into_iter().map(ProcessSample::at).collect();
     let before: Vec<_> = processes.iter().map(ProcessSample::all_ticks).collect();
@@ -46,7 +46,7 @@ fn family(pid: u32) -> Vec<u32> {
     found
 }
 
-/// The children of a process, of any of its threads; none if it has ended.
+/// The children of all threads of a process; none if the process has ended.
 pub fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|one| fs::read_to_string(one.path().join("children")).ok());
@@ -88,7 +88,7 @@ impl ProcessSample {
         threads
     }
 
-    /// A thread's file, or nothing: it may have ended meanwhile.
+    /// A thread's file, or an empty string: the thread may have ended meanwhile.
     fn read(&self, thread: u32, file: &str) -> String {
         let path = self.proc.join("task").join(thread.to_string()).join(file);
         fs::read_to_string(path).unwrap_or_default().trim().to_owned()

@@ -1,4 +1,5 @@
-//! Ctrl-C ends a soak like a failure: everything that it has started and made is removed.
+//! Ctrl-C ends a soak in the same way as a failure: everything that the soak has started and
+//! created is removed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};

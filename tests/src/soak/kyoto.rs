@@ -1,8 +1,9 @@
 //! Kyoto Cabinet's own test of random operations on a cache that all threads share.
 //!
 //! `kccachetest wicked` writes, reads, removes, iterates and begins transactions at random, and
-//! checks the results. It ends by itself: a soak is run after run, each with another seed and the
-//! next of several shapes. A run's memory ends with it, so its growth over time is not checked.
+//! checks the results. A run ends by itself. A soak is a series of runs, each with another seed and
+//! the next of several shapes. A run's memory ends with the run, so its growth over time is not
+//! checked.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,8 @@ const SHAPES: &[(usize, &[&str])] = &[
     (32, &["-bnum", "5000", "-capsiz", "1000000"]),
 ];
 const ITERATIONS: &str = "2";
-/// Operations of all threads together in an iteration. It reports its progress after each tenth.
+/// Operations of all threads together in an iteration. The program reports its progress after each
+/// tenth.
 const OPERATIONS: usize = 80_000;
 
 /// Runs seeds until the time is over; what came of it.
@@ -54,7 +56,7 @@ fn run(launch: Launch, seed: u32, threads: usize, options: &[&str]) -> Result<()
         .map_err(|failure| failure.with("it said last", &tail(&said)))
 }
 
-/// Waits for the end of a run that gets on.
+/// Waits for the end of a run that makes progress.
 fn watch(process: &Process) -> Result<()> {
     let mut progress = (0, Instant::now());
     while !process.ends_within(Duration::from_millis(200))? {

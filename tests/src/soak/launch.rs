@@ -29,7 +29,7 @@ impl Launch<'_> {
         command
     }
 
-    /// The same, with one more library between the program and the library beneath it.
+    /// Does the same, with one more library between the program and the library beneath it.
     pub fn command_on(self, library: &Path, program: &Path) -> Command {
         let (beneath, mut command) = self.parts(program);
         beneath.library_first(library).put(&mut command);
@@ -60,7 +60,7 @@ fn with_lock(name: &str, program: &Path) -> Command {
 /// The library's messages on a program's standard error that should not occur.
 ///
 /// The preload library warns a program with more threads than CPUs of a lock that serves in order
-/// of arrival; that is as it should be.
+/// of arrival. That warning is correct.
 pub fn complaints(said: &str) -> impl Iterator<Item = &str> {
     let own = said.lines().filter(|line| line.starts_with("manycore: "));
     own.filter(|line| !line.contains("more threads than CPUs"))

@@ -1,13 +1,13 @@
-//! The resources in use by a process over time, and a check that they do not grow.
+//! The resources that a process uses over time, and a check that they do not grow.
 //!
 //! # When it is flat
 //!
-//! The first half of a run is warm-up: caches fill, threads come up. What is in use in the last
-//! quarter may exceed what was in use in the third by no more than an [allowance](ALLOWANCES). Both
-//! are medians, so that a sample from an unlucky moment does not decide. In a run of five minutes
-//! the quarters' middles are 75 s apart: a leak of a byte for each of the 100,000 lock operations
-//! that a server makes in a second shows as 7 MiB. A run of less than a
-//! [minute](WARM) never gets warm, and is allowed [more](COLD_FACTOR).
+//! The first half of a run is warm-up: caches fill, and threads start. The usage in the last
+//! quarter may exceed that in the third by no more than an [allowance](ALLOWANCES). Both are
+//! medians, so that a sample from an unlucky moment does not decide. In a run of five minutes the
+//! quarters' middles are 75 s apart: a leak of a byte for each of the 100,000 lock operations that
+//! a server makes in a second shows as 7 MiB. A run of less than a [minute](WARM) never gets warm,
+//! and is allowed [more](COLD_FACTOR).
 
 use std::fmt::{self, Display};
 use std::fs;
@@ -18,8 +18,8 @@ use super::{Failure, Result, ensure};
 /// The resources of one sample, each with its name, its unit, and the tolerated growth, in units
 /// and in percent.
 ///
-/// A server's heap breathes by some percent; mappings and descriptors come and go with threads and
-/// connections.
+/// The size of a server's heap varies by some percent; mappings and descriptors come and go with
+/// threads and connections.
 pub const ALLOWANCES: [(&str, &str, u64, u64); 4] = [
     ("resident memory", " KiB", 4096, 2),
     ("mappings", "", 8, 2),
@@ -31,13 +31,13 @@ pub const ALLOWANCES: [(&str, &str, u64, u64); 4] = [
 const SAMPLES: u32 = 40;
 const SAMPLES_MIN: usize = 8;
 
-/// How long a run is that has warmed up in its first half; and how much more a shorter one is
-/// allowed.
+/// The length of a run that has warmed up in its first half; and the factor for the allowances of a
+/// shorter one.
 pub const WARM: Duration = Duration::from_secs(60);
 /// See [`WARM`].
 pub const COLD_FACTOR: u64 = 4;
 
-/// In use at one moment, in the order of [`ALLOWANCES`].
+/// The usage at one moment, in the order of [`ALLOWANCES`].
 type Sample = [u64; ALLOWANCES.len()];
 
 /// What a process had in use over a run.
@@ -71,7 +71,7 @@ impl Course {
     }
 
     /// Fails if a resource has grown by more than in another run of the same length: a run of the
-    /// unchanged program, which may grow for reasons of its own.
+    /// unchanged program, which may grow for other reasons.
     pub fn expect_flat_beside(&self, other: &Self) -> Result<()> {
         let mut growth = [0; ALLOWANCES.len()];
         for (index, growth) in growth.iter_mut().enumerate() {
@@ -143,7 +143,7 @@ fn take(pid: u32) -> std::io::Result<Sample> {
 mod tests {
     use super::*;
 
-    /// A course of this memory in use, and nothing else that changes.
+    /// A course of this memory usage, with no other changes.
     fn course(memory: impl Iterator<Item = u64>) -> Course {
         Course { length: WARM, samples: memory.map(|memory| [memory, 100, 10, 5]).collect() }
     }

@@ -1,5 +1,5 @@
-//! Real servers under load, for as long as one likes: no error, no lost update, no growing memory,
-//! no standstill.
+//! Real servers under load, for as long as the user chooses: no error, no lost update, no growing
+//! memory, no standstill.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -14,18 +14,19 @@
 //! | [`launch`] | how a program is started: as it is, with a lock, on top of a broken library |
 //!
 //! A server starts in a temporary directory, on a socket there or a loopback port that it chooses
-//! itself. So soaks do not disturb each other, nor other programs on the machine.
+//! itself. So soaks do not disturb each other, or other programs on the machine.
 //!
 //! # Memory, not a disk
 //!
-//! That directory is in `/dev/shm` where this has room, unless `TMPDIR` names another place. A disk
-//! can look like a lost wake-up. MariaDB forces its log and its doublewrite buffer to disk some two
-//! hundred times a second, whatever `innodb-flush-method=nosync` promises. While two of its threads
-//! wait for that, its clients find no free page in its small buffer pool, and look again and again;
-//! beside a build that writes gigabytes, a client once got nothing done for twenty seconds. The
-//! account of that hang has two threads in `fdatasync` (system call 75), fourteen that run and
-//! share the CPUs evenly, and none that waits for a mutex. Under plain glibc, with calls of
-//! `fdatasync` that take five seconds each, the account is the same.
+//! That directory is in `/dev/shm` if there is room, unless `TMPDIR` names another directory. The
+//! reason is that a slow disk can look like a lost wake-up. MariaDB forces its log and its
+//! doublewrite buffer to disk some two hundred times a second, whatever
+//! `innodb-flush-method=nosync` promises. While two of its threads wait for that, its clients find
+//! no free page in its small buffer pool, and search again and again. In a soak at the same time as
+//! a build that wrote gigabytes, a client once made no progress for twenty seconds. The account of
+//! that hang shows two threads in `fdatasync` (system call 75), fourteen that run and share the
+//! CPUs evenly, and none that waits for a mutex. Under plain glibc, with calls of `fdatasync` that
+//! take five seconds each, the account is the same.
 //!
 //! # How long
 //!
@@ -49,9 +50,9 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-/// A thread without progress for this long hangs. In 44 soaks of MariaDB, beside four programs that
-/// kept two CPUs busy or one that wrote to the disk all the time, no thread was without progress
-/// for as long as four seconds.
+/// A thread without progress for this long hangs. In 44 soaks of MariaDB, at the same time as four
+/// programs that kept two CPUs busy or one that wrote to the disk all the time, no thread was
+/// without progress for as long as four seconds.
 pub const STANDSTILL: Duration = Duration::from_secs(20);
 
 /// How many threads fight for the locks.
@@ -60,7 +61,7 @@ pub enum Crowd {
     /// Several times as many as there are CPUs, as servers have.
     Large,
     /// Two: for locks that serve strictly in order of arrival. With more threads than CPUs they
-    /// wait for threads that do not run, and a server under them is as good as dead.
+    /// wait for threads that do not run, and a server under them makes hardly any progress.
     Small,
 }
 
@@ -92,7 +93,7 @@ impl Failure {
         move |error| Self(format!("{attempt}: {error}"))
     }
 
-    /// The failure with something more to look at below it.
+    /// The failure with additional text below it.
     #[must_use]
     pub fn with(self, heading: &str, more: &str) -> Self {
         if more.trim().is_empty() {
@@ -114,8 +115,8 @@ pub fn ensure(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
     if is_so { Ok(()) } else { Err(Failure(otherwise())) }
 }
 
-/// A directory for one server, deleted when it goes out of scope. Its path is short: that of a
-/// socket has 107 bytes.
+/// A directory for one server, deleted when the value is dropped. Its path is short, because the
+/// path of a socket has at most 107 bytes.
 pub fn place() -> Result<TempDir> {
     let parent = in_memory().unwrap_or_else(env::temp_dir);
     tempfile::Builder::new()
@@ -138,7 +139,8 @@ fn in_memory() -> Option<PathBuf> {
 
 const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 
-/// Where an installed program is. Debian keeps servers out of an ordinary user's path.
+/// The path of an installed program. Debian keeps servers outside of an ordinary user's search
+/// path.
 pub fn installed(program: &str, package: &str) -> Result<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let servers = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);

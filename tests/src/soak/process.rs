@@ -1,8 +1,9 @@
-//! A program that runs beside the test, with its output in files; it leaves nothing behind.
+//! A program that runs at the same time as the test, with its output in files. It leaves nothing
+//! behind.
 //!
-//! Each leads a process group of its own. It is asked to end and killed by its number, which stays
-//! its own until we reap it. If the test itself is killed, the kernel kills the processes that it
-//! started.
+//! Each program leads a process group of its own. It is told to end, and killed, by its number,
+//! which remains its own until we reap it. If the test itself is killed, the kernel kills the
+//! processes that the test started.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -18,7 +19,7 @@ use rustix::process::{
 
 use super::{Failure, Result, hang};
 
-/// How long between two looks at whether a program has ended.
+/// The time between two checks whether a program has ended.
 const LOOK: Duration = Duration::from_millis(10);
 /// Lines of a program's output that go into a failure.
 const TAIL_LINES: usize = 12;
@@ -51,14 +52,14 @@ impl Process {
 
     /// Whether it has ended.
     pub fn has_ended(&self) -> Result<bool> {
-        // Not reaped: the processes that it started are killed by its group's number, which has to
-        // stay its own until then.
+        // The program is not reaped yet. The processes that it started are killed by its group's
+        // number, which has to remain its own until then.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.pid), look);
         Ok(status.map_err(Failure::because("cannot look at a child"))?.is_some())
     }
 
-    /// Waits for its end, for this long at most; returns whether it has come.
+    /// Waits for the program's end, for this long at most; returns whether it has ended.
     pub fn ends_within(&self, limit: Duration) -> Result<bool> {
         let deadline = Instant::now() + limit;
         while !self.has_ended()? {
@@ -70,20 +71,20 @@ impl Process {
         Ok(true)
     }
 
-    /// Asks it to end by SIGTERM. A process that does not end within `grace` hangs: it is killed,
-    /// and that is a failure.
+    /// Tells the program to end by SIGTERM. A process that does not end within `grace` hangs: it is
+    /// killed, and that is a failure.
     pub fn stop(self, grace: Duration) -> Result<ExitStatus> {
         if !self.has_ended()? {
-            // It is our child and not reaped: the number is its own, even if it ends at this
-            // moment.
+            // The process is our child and not reaped: the number is its own, even if it ends at
+            // this moment.
             kill_process(self.pid, Signal::TERM)
                 .map_err(Failure::because("cannot send SIGTERM"))?;
         }
         self.finish(grace)
     }
 
-    /// Waits for its end and returns its exit. A process that does not end within `limit` hangs, as
-    /// in [`stop`](Self::stop).
+    /// Waits for the program's end and returns its exit. A process that does not end within `limit`
+    /// hangs, as in [`stop`](Self::stop).
     pub fn finish(mut self, limit: Duration) -> Result<ExitStatus> {
         if !self.ends_within(limit)? {
             return Err(self.hangs(&format!("has not ended within {} s", limit.as_secs())));
@@ -105,7 +106,7 @@ impl Process {
         _ = kill_process_group(self.pid, Signal::KILL);
     }
 
-    /// All that it has written: to standard output, then to standard error.
+    /// The whole output: standard output, then standard error.
     pub fn said(&self) -> String {
         self.stdout() + &self.stderr()
     }
@@ -135,7 +136,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.kill();
-            // It is dead or dying, and there is nobody to tell.
+            // The program is dead or dying, and an error cannot be reported.
             _ = self.child.wait();
         }
     }

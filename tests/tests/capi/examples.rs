@@ -26,7 +26,7 @@ fn all_succeed(variant: Variant) {
         let standards =
             STANDARDS.iter().find(|(kind, _)| example.extension().is_some_and(|e| e == *kind));
         let (_, standards) = standards.expect("C or C++");
-        // The first one will do where the program is the same.
+        // The first variant is enough where the program is the same.
         let chosen = if variant == Variant::Shared { standards } else { &standards[..1] };
         for standard in chosen {
             succeeds(&example, standard, variant);
@@ -44,7 +44,7 @@ fn with_the_static_library() {
     all_succeed(Variant::Static);
 }
 
-/// Static, and with an rpath: neither needs anything in the environment.
+/// Statically, and with an rpath: neither program needs anything in the environment.
 #[test]
 fn as_the_book_links_them() {
     let (installed, list) = (installed(), root().join("crates/manycore-capi/examples/list.c"));

@@ -1,4 +1,4 @@
-//! The headers and the library say the same: names, types of arguments, sizes.
+//! The headers and the library agree: names, types of arguments, sizes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use manycore_tests::capi::installed;
 
 use crate::root;
 
-/// What a type of the headers is called in the sources.
+/// Types of the headers, each with its name in the sources.
 const TYPES: &[(&str, &str)] = &[
     ("manycore_status_t", "Status"),
     ("rlu_thread_data_t", "ThreadData"),
@@ -48,8 +48,8 @@ const TYPES: &[(&str, &str)] = &[
 /// What the names of functions begin with.
 const PREFIXES: &[&str] = &["manycore_", "ts_"];
 
-/// Functions by name: the type of the result, and those of the arguments, in the words of the
-/// sources without `const` and `mut`.
+/// Functions by name: the type of the result, and those of the arguments, as the sources write them
+/// without `const` and `mut`.
 type Functions = BTreeMap<String, Vec<String>>;
 
 /// A type of the sources.
@@ -58,7 +58,7 @@ fn rust_type(text: &str) -> String {
     if text.contains("fn(") { "fn".to_owned() } else { text.trim().to_owned() }
 }
 
-/// A type of the headers, with the argument's name behind it, if it has one.
+/// A type of the headers. The argument's name may follow it.
 fn c_type(text: &str) -> String {
     if text.contains("(*") {
         return "fn".to_owned();

@@ -1,5 +1,5 @@
-//! The library for C: its examples and its mistakes, compiled as strictly as gcc does, and run
-//! under whatever finds faults.
+//! The library for C: its examples and its mistakes, compiled with all of gcc's warnings, and run
+//! under every checker.
 
 mod examples;
 mod interface;
@@ -11,7 +11,8 @@ use std::time::Duration;
 use manycore_tests::capi::{Variant, installed};
 use manycore_tests::child::{self, End, Outcome};
 
-/// Long, because valgrind is slow and the machine may be busy: nothing waits for it.
+/// The limit is long, because valgrind is slow and the machine may be busy. No test normally takes
+/// that long.
 const LIMIT: Duration = Duration::from_secs(300);
 
 fn root() -> PathBuf {

@@ -1,4 +1,5 @@
-//! Mistakes: each is answered by a status, or ends the process with a line that names it.
+//! Mistakes: the library answers each by a status, or ends the process with a line that names the
+//! mistake.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -7,8 +8,8 @@ use manycore_tests::child::{self, End};
 
 use crate::{LIMIT, program, run, succeeds};
 
-/// Not with valgrind, which complains that the child of a fork has memory that its parent is going
-/// to free.
+/// Not with valgrind, which reports that the child of a fork has memory that its parent is going to
+/// free.
 const EXAMINED: [Variant; 4] =
     [Variant::Shared, Variant::Static, Variant::Address, Variant::Thread];
 

@@ -1,4 +1,4 @@
-//! Allocators, whose locks are taken before anything else is ready: real ones, preloaded and
+//! Allocators, whose locks are taken before everything else is ready: real ones, preloaded and
 //! linked.
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The suite can fail: each of these broken libraries is noticed, in the case that is about its
-//! fault.
+//! The suite can fail: it notices each of these broken libraries, in the case that tests the broken
+//! part.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use manycore_tests::preload::Beneath;
 
 use crate::programs::{self, WORKSHOP};
 
-/// Enough for the cases that notice; a program that hangs for its fault should not take the suite's
-/// time.
+/// The limit is long enough for the cases that notice a fault. A program that hangs because of its
+/// fault should not delay the suite.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Runs a program on top of `faulty.c` with one fault, and demands that a case notices.

@@ -1,5 +1,5 @@
-//! Lock functions that are looked up, wrapped, watched by sanitizers, or another glibc's: all of
-//! them are the library's, or the program ends in one line before it has begun.
+//! Lock functions that are looked up, wrapped, watched by sanitizers, or from another glibc. All of
+//! them are the library's, or the program ends with one line before `main`.
 
 use std::path::Path;
 use std::process::Command;
@@ -66,7 +66,7 @@ fn a_program_that_wraps() {
     }));
 }
 
-/// That it ended before it began, in one line with this text.
+/// Checks that the program ended before `main`, with one line that has this text.
 #[track_caller]
 fn is_refused(got: &Outcome, text: &str) {
     assert!(matches!(got.end, End::Exited(status) if status.code() == Some(2)), "{got:?}");

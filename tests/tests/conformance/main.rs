@@ -19,7 +19,7 @@ use manycore_tests::{cases, child};
 
 use programs::{Program, SUITE};
 
-/// At least that many distinct cases are what the product promises.
+/// The product promises at least this many distinct cases.
 const CASES_MIN: usize = 300;
 
 #[test]
@@ -37,7 +37,7 @@ fn the_cases_hold_above_glibc() {
     let distinct: HashSet<_> = names.iter().collect();
     assert_eq!(names.len(), distinct.len(), "two programs have a case of the same name");
     assert!(distinct.len() >= CASES_MIN, "{} cases of at least {CASES_MIN}", distinct.len());
-    // Past the harness, which shows what failing tests print only.
+    // Written directly, because the harness shows only the output of failing tests.
     _ = writeln!(std::io::stderr(), "{} cases in {} programs", distinct.len(), SUITE.len());
 }
 
@@ -51,7 +51,7 @@ fn check<'a>(
     programs::report(child::two_at_a_time(programs, |program| program.check(heading, beneath)));
 }
 
-/// Two runs above glibc agree: the suite's findings are not chance.
+/// Two runs above glibc agree: so a difference is not a matter of chance.
 #[test]
 fn glibc_against_itself() {
     check(SUITE.iter(), "above glibc again", &Beneath::glibc());
@@ -73,11 +73,11 @@ mod under_every_lock {
 
     use super::*;
 
-    /// Where the programs run that take too long to be run everywhere.
+    /// The locks under which the programs run that take too long to be run under every lock.
     const HEAVY: &[&str] = &["futex", "adaptive", "mcs"];
 
-    /// Locks that yield in the published way, by `sched_yield`, for which the filter of `sandbox`
-    /// kills.
+    /// Locks that yield as published, by `sched_yield`, for which the filter of `sandbox` kills the
+    /// process.
     const YIELDING: &[&str] = &["parking-lot"];
 
     /// Repetitions, in percent, under locks whose waiters keep their CPUs: with more threads than

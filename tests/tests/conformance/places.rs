@@ -1,4 +1,4 @@
-//! The library in unusual places: twice, again at run time, before and after others, not at all
+//! The library in unusual positions: twice, again at run time, before and after others, missing
 //! where it should be.
 
 use std::path::PathBuf;
@@ -81,7 +81,8 @@ const TAKEN_OVER: &[&str] = &[
     "cnd_",
 ];
 
-/// The dynamic linker's own word for where each reference of a program leads, whatever its version.
+/// The dynamic linker reports where each reference of a program leads: to the library, for every
+/// version.
 #[test]
 fn every_reference_is_bound_to_the_library() {
     let mut stray = Vec::new();
@@ -147,7 +148,7 @@ fn with_parameters() {
     }));
 }
 
-/// As on machines with many CPUs, where its waiters queue.
+/// As on machines with many CPUs, where the lock's waiters queue.
 #[test]
 fn with_a_queue() {
     let lock = "adaptive:few-cpus=0";
@@ -160,7 +161,8 @@ fn with_a_queue() {
 /// With statistics on, programs behave the same, and each leaves a file.
 #[test]
 fn with_statistics() {
-    // Statistics make calls that this one's filters forbid: see the book's page on interposition.
+    // Statistics make calls that this program's filters forbid: see the book's page on
+    // interposition.
     let counted = programs::SUITE.iter().filter(|program| program.name != "sandbox");
     let accounts = counted.filter_map(|program| {
         let directory = tempfile::tempdir_in(env::temp_dir()).expect("a directory for statistics");

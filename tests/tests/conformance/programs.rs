@@ -127,7 +127,7 @@ impl Program {
         run(&self.executable, beneath, LIMIT)
     }
 
-    /// A summary of the differences on top of a library, or nothing.
+    /// A summary of the differences on top of a library, or an empty string.
     pub fn check(&self, heading: &str, beneath: &Beneath) -> Option<String> {
         let got = self.run(beneath);
         let differences = cases::differences(&self.expected, &got);

@@ -1,5 +1,5 @@
-//! The suite can fail: each of these broken libraries is noticed, in the case that is about its
-//! fault.
+//! The suite can fail: it notices each of these broken libraries, in the case that tests the broken
+//! part.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use manycore_tests::{cases, child};
 
 use crate::programs::{self, WORKSHOP};
 
-/// Enough for a case that notices; one that hangs for its fault should not take the suite's time.
+/// The limit is long enough for a case that notices a fault. A case that hangs because of its fault
+/// should not delay the suite.
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// Runs a case, `PROGRAM.CASE`, on top of `faulty.c` with one fault, and demands that a result

@@ -18,7 +18,7 @@ use manycore_tests::preload::Beneath;
 
 use programs::SUITE;
 
-/// At least that many functions `CASE`, and results of theirs, are compared.
+/// At least this many functions `CASE`, and their results, are compared.
 const CASES_MIN: usize = 250;
 const RESULTS_MIN: usize = 2_500;
 
@@ -34,13 +34,13 @@ fn the_cases_hold_above_glibc() {
     // PROGRAM.CASE.STEP
     let cases: HashSet<_> =
         distinct.iter().map(|name| name.splitn(3, '.').take(2).collect::<Vec<_>>()).collect();
-    // Past the harness, which shows what failing tests print only.
+    // Written directly, because the harness shows only the output of failing tests.
     let (results, cases) = (distinct.len(), cases.len());
     _ = writeln!(std::io::stderr(), "{results} results of {cases} cases");
     assert!(results >= RESULTS_MIN && cases >= CASES_MIN, "{results} results of {cases} cases");
 }
 
-/// Two runs above glibc agree: the suite's findings are not chance.
+/// Two runs above glibc agree: so a difference is not a matter of chance.
 #[test]
 fn glibc_against_itself() {
     programs::report(programs::check("above glibc again", |_| Beneath::glibc()));
@@ -54,7 +54,7 @@ fn glibc_against_itself_twenty_times() {
     }
 }
 
-/// The reader of standard error may be gone: the library's message is lost then, and the program
+/// If the reader of standard error has ended, the library's message is lost, and the program still
 /// runs.
 #[test]
 fn what_nobody_reads_ends_no_program() {
@@ -72,7 +72,8 @@ fn what_nobody_reads_ends_no_program() {
     assert!(lost.status.success(), "{lost:?}");
 }
 
-/// The same results beneath a library; then the fate of the calls, by its statistics.
+/// The results beneath a library are the same. Then it checks, by the library's statistics, how the
+/// calls were made.
 #[track_caller]
 fn check(heading: &str, beneath: &Beneath, judge: impl FnOnce(&moves::Calls)) {
     let counts: BTreeMap<&str, Counted> =

@@ -31,7 +31,7 @@ fn moved(calls: &Calls, function: Function) -> u64 {
 pub fn everything(mechanism: &str, calls: &Calls) {
     let all: u64 = calls.values().map(MovedCalls::on_sockets).sum();
     let share = calls.values().map(|calls| calls.moved).sum::<u64>() as f64 / all as f64;
-    // Past the harness, which shows what failing tests print only.
+    // Written directly, because the harness shows only the output of failing tests.
     _ = writeln!(std::io::stderr(), "under {mechanism}: {share:.3} of {all} calls moved");
     let idle: Vec<_> = calls.iter().filter(|(_, calls)| calls.moved == 0).collect();
     assert!(idle.is_empty(), "programs of which nothing was moved: {idle:?}");
@@ -61,7 +61,7 @@ pub fn nothing(calls: &Calls) {
     assert!(silent.is_empty(), "programs that counted nothing: {silent:?}");
 }
 
-/// What one case of a program counts under a mechanism.
+/// What the library counts for one case of a program, under a mechanism.
 fn counted(mechanism: &str, program: &str, case: &str) -> MovedCalls {
     let counted = Counted::new();
     let mut command = programs::program(program).executable.command();
@@ -71,7 +71,7 @@ fn counted(mechanism: &str, program: &str, case: &str) -> MovedCalls {
     counted.calls()
 }
 
-/// A handler that interrupted the allocator has its call made in place; later calls are moved.
+/// If a handler interrupted the allocator, its call is made in place; later calls are moved.
 #[test]
 fn a_handlers_first_call_stays_in_place() {
     for mechanism in ["thread", "pool"] {
@@ -81,8 +81,8 @@ fn a_handlers_first_call_stays_in_place() {
     }
 }
 
-/// Handlers that have returned, and permanently blocked signals, are no reason to leave calls in
-/// place.
+/// Calls are not left in place because a handler has run and returned, or because a signal is
+/// permanently blocked.
 #[test]
 fn handlers_that_have_returned_are_forgotten() {
     for mechanism in ["thread", "pool"] {
@@ -91,8 +91,7 @@ fn handlers_that_have_returned_are_forgotten() {
     }
 }
 
-/// From when a thread can change the label that its own calls have, all calls are executed in
-/// place.
+/// Once a thread can change the label that its own calls have, all calls are executed in place.
 #[test]
 fn what_a_label_is_tied_to_stays_in_place() {
     let calls = counted("pool", "ties", "label");
@@ -104,7 +103,7 @@ fn what_a_label_is_tied_to_stays_in_place() {
     }
 }
 
-/// The kernel's refusals are no reason to leave calls in place.
+/// If the kernel refuses such a change, calls are still moved.
 #[test]
 fn a_refused_change_ties_nothing() {
     for mechanism in ["thread", "pool"] {

@@ -39,7 +39,7 @@ const PROGRAMS: &[&str] = &[
     "wrong_kind",
 ];
 
-/// The same source once more, as distributions compile their programs.
+/// The same source compiled as distributions compile their programs.
 const FORTIFIED: [(&str, &str); 2] =
     [("fortified-2", "-D_FORTIFY_SOURCE=2"), ("fortified-3", "-D_FORTIFY_SOURCE=3")];
 
@@ -79,7 +79,7 @@ pub fn check(heading: &str, beneath: impl Fn(&str) -> Beneath + Sync) -> Vec<Str
 }
 
 impl Program {
-    /// A summary of the differences on top of a library, or nothing.
+    /// A summary of the differences on top of a library, or an empty string.
     fn check(&self, heading: &str, beneath: &Beneath) -> Option<String> {
         let got = run(&self.executable, beneath);
         if got.stderr.contains("system calls go to the pool") {

@@ -7,7 +7,8 @@ use manycore::order;
 use manycore::sync::atomic::{AtomicU32, Ordering};
 use manycore::sync::cell::UnsafeCell;
 
-/// A slot in the memory that a table is given. All zero: a free slot that was never used.
+/// A slot in the memory that a table is given. If all bytes are zero, it is free and was never
+/// used.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Slot<L> {

@@ -23,7 +23,7 @@ const STEERED: u64 = 3;
 const CLOSING: u64 = 4;
 const TIED: u64 = 5;
 
-/// The knowledge about one descriptor. All zero: nothing is known.
+/// What is known about one descriptor. If all bytes are zero, nothing is known.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Entry(AtomicU64);

@@ -1,4 +1,4 @@
-//! The ways of a call to the thread that executes it, and back.
+//! How a call gets to the thread that executes it, and how the answer gets back.
 
 use std::sync::Arc;
 
@@ -234,7 +234,7 @@ impl Numbers {
     }
 }
 
-/// One thread at a time has a number, and sees what the thread before it has noted.
+/// One thread at a time has a number. It sees what the thread before it has noted.
 #[test]
 fn numbers_change_hands() {
     check(3, || {
@@ -248,8 +248,8 @@ fn numbers_change_hands() {
         let other = numbers.clone();
         let thread = thread::spawn(move || {
             other.turn();
-            // Takes both, and puts them back in the other order: the head comes back with another
-            // number below it.
+            // Takes both, and puts them back in the other order: the head is the same again, with
+            // another number below it.
             let (first, second) = (other.pop(), other.pop());
             [first, second].into_iter().flatten().for_each(|number| other.push(number));
         });

@@ -206,7 +206,7 @@ fn duplicates_share_a_route() {
 const SOCKET: u32 = 1;
 const PIPE: u32 = 2;
 
-/// Asks the kernel, as the library does; `looks`: how often.
+/// Asks the kernel, as the library does; `looks` is the number of times.
 fn ask(table: &Model, routes: &RouteTable, kernel: &AtomicU32, looks: u32) {
     if kernel.load(Ordering::Relaxed) != SOCKET {
         return table.adopt_plain(0);
@@ -217,8 +217,8 @@ fn ask(table: &Model, routes: &RouteTable, kernel: &AtomicU32, looks: u32) {
     }
 }
 
-/// A thread asks for the kind of a descriptor that another thread closes, and that is another file
-/// then.
+/// A thread asks for the kind of a descriptor that another thread closes. After that the number
+/// belongs to another file.
 fn asked_while_it_is_closed(looks: u32) {
     check(move || {
         let routes = RouteTable::new();

@@ -1,8 +1,9 @@
-//! Simulations as a job array, for an engine that has many machines.
+//! Simulations as a job array, for an engine that runs jobs on many machines.
 //!
 //! A task simulates one part of all simulations, and keeps the results in a directory that all
 //! tasks share, under the usual keys. So a task that is run twice, or again after an interruption,
-//! does only the rest; and any owner of the directory can redraw the figures in a moment.
+//! simulates only what is missing. Any user of the directory can then redraw the figures in a
+//! moment.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,7 +16,7 @@ use super::Options;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::print;
 
-/// The job array for Slurm, with the number of tasks to be put in.
+/// The job array for Slurm, in which the number of tasks has to be inserted.
 const SLURM: &str = include_str!("array.sbatch");
 
 /// The program that has Dask run the tasks.
@@ -106,11 +107,11 @@ impl Array<'_> {
         ))
     }
 
-    /// Which figures, and how much of them. Files are found from anywhere.
+    /// The arguments that choose the figures and their extent. Files have absolute paths.
     fn which(&self) -> Result<String> {
         let mut words = String::new();
-        // Without names it means all figures, including those of later versions; this version is
-        // run.
+        // A command without names means all figures, also those of later versions. The names fix
+        // the figures of this version.
         for id in &self.options.ids {
             let word = if id.contains('/') || id.ends_with(".toml") {
                 quoted(&path::absolute(id).unwrap_or_else(|_| PathBuf::from(id)))?

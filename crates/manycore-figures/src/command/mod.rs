@@ -102,7 +102,7 @@ pub fn run(options: &Options, terminal: &Terminal) -> Result<()> {
             "give a directory that can be written",
         )
     };
-    // Before anything is simulated, so that it is not in vain.
+    // This is checked before anything is simulated, so that no simulation is in vain.
     if let Some(directory) = &options.out {
         fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
     }

@@ -3,15 +3,15 @@
 //! M. Herlihy and J. Wing, "Linearizability: A Correctness Condition for Concurrent Objects",
 //! TOPLAS 1990: each operation must seem to happen at one instant between its call and its return.
 //! The search is that of J. Wing and C. Gong, "Testing and Verifying Concurrent Objects", JPDC
-//! 1993, in the order of G. Lowe, "Testing for Linearizability", CCPE 2017: it goes through the
-//! history from return to return, with the set of all *configurations* in which the object can be,
-//! and lets other operations happen only when the one that returns needs it. A configuration is a
-//! state, and which of the operations that are under way have happened; one that has been there is
-//! not looked at again. Where operations on different keys have nothing to do with each other, each
-//! key is a history of its own.
+//! 1993, in the order of G. Lowe, "Testing for Linearizability", CCPE 2017. It goes through the
+//! history from return to return, with the set of all *configurations* in which the object can be.
+//! It lets other operations happen only when the one that returns needs it. A configuration
+//! consists of a state, and of the set of open operations that have happened. The search does not
+//! try a configuration twice. Where operations on different keys do not affect each other, each key
+//! is a history of its own.
 //!
-//! How long that takes grows with the length of the history, and exponentially with the number of
-//! operations on one key that are under way at a time.
+//! The time for that grows with the length of the history, and exponentially with the number of
+//! operations on one key that are open at the same time.
 
 mod search;
 mod window;
@@ -38,7 +38,7 @@ pub struct Row {
 /// contradiction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The key that they are about, if keys are histories of their own.
+    /// The key of these operations, if keys are histories of their own.
     pub key: Option<u64>,
     /// The operations, in the order of their calls.
     pub window: Vec<Row>,
@@ -52,7 +52,7 @@ pub struct Violation {
 ///
 /// # Panics
 ///
-/// If more than 128 operations on one key are under way at a time, or there are more than some
+/// If more than 128 operations on one key are open at the same time, or there are more than some
 /// million configurations: then use more keys.
 pub fn check<S: Specification>(history: &[CallOf<S>]) -> Result<(), Violation> {
     let mut keys: BTreeMap<Option<u64>, Vec<&CallOf<S>>> = BTreeMap::new();

@@ -4,19 +4,19 @@ use std::collections::HashSet;
 
 use crate::specification::{CallOf, Specification};
 
-/// Operations that may be under way at a time: bits of a configuration.
+/// The largest number of operations that may be open at the same time: bits of a configuration.
 const SLOTS: usize = 128;
 
-/// The number of configurations that are tried for one return, before the search for an order gives
-/// up, ...
+/// The number of configurations for one return with which the search for an order gives up, ...
 pub(super) const MANY: usize = 4_000_000;
-/// ... and before the searches for the shortest contradiction give up; there is one for each event.
+/// ... and with which the searches for the shortest contradiction give up; there is one such search
+/// for each event.
 pub(super) const FEW: usize = 1 << 16;
 
-/// A state, and a bit for each operation under way that has taken effect.
+/// A state, and a bit for each open operation that has taken effect.
 pub(super) type Configuration<S> = (<S as Specification>::State, u128);
 
-/// Where the history goes on: the number of an operation, and the place of its bit.
+/// An event of the history: the number of an operation, and the index of its bit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     Call(usize, usize),
@@ -61,8 +61,8 @@ impl<'c, S: Specification> Search<'c, S> {
         Self { calls, under_way: [None; SLOTS], configurations: HashSet::new(), most }
     }
 
-    /// Begins with the operations under way after some events, and any of these states, with any of
-    /// those operations done already; returns whether that is few enough.
+    /// Begins with the operations that are open after some events, in any of these states, with any
+    /// of those operations done already; returns false if that is too many configurations.
     pub(super) fn begin_anywhere(&mut self, before: &[Event], states: &HashSet<S::State>) -> bool {
         for event in before {
             match *event {
@@ -82,7 +82,8 @@ impl<'c, S: Specification> Search<'c, S> {
         true
     }
 
-    /// Goes past an event, with states that may go on; returns whether a configuration is left.
+    /// Passes an event, with the states that are possible after it; returns whether a configuration
+    /// is left.
     pub(super) fn pass(
         &mut self,
         event: Event,

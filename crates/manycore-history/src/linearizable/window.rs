@@ -19,8 +19,8 @@ pub(super) fn has_order<S: Specification>(calls: &[&CallOf<S>]) -> bool {
         .all(|event| pass(event).expect("too many operations at a time: use more keys"))
 }
 
-/// The shortest part before the first contradiction that contradicts itself, whatever came before
-/// and comes after. All of the history, if that would take too many configurations.
+/// The shortest part before the first contradiction that contradicts itself, whatever is before and
+/// after it. If the search would take too many configurations, it is the whole history.
 pub(super) fn smallest<'c, S: Specification>(calls: &'c [&'c CallOf<S>]) -> Vec<&'c CallOf<S>> {
     let events = events::<S>(calls);
     let mut search = Search::<S>::new(calls, FEW);
@@ -59,8 +59,7 @@ fn contradicts<S: Specification>(
     !events[start..=end].iter().all(&mut pass)
 }
 
-/// The operations that are under way at some event from `start` to `end`, in the order of their
-/// calls.
+/// The operations that are open at some event from `start` to `end`, in the order of their calls.
 fn part<'c, S: Specification>(
     calls: &'c [&'c CallOf<S>],
     events: &[Event],

@@ -5,15 +5,16 @@ use super::{Anomaly, Isolation, Object, Transaction, Verdict, Version, Violation
 
 /// Searches for mistakes in the state after a crash: `left` has each object's version.
 ///
-/// A transaction has survived if its versions are there, or versions that have replaced them. Three
-/// things are required:
+/// A transaction has survived if its versions are there, or versions that have replaced them. There
+/// are three requirements:
 ///
 /// - all transactions acknowledged before the crash have survived, and those that have only read
 ///   have seen only survivors;
 /// - the survivors are a possible history by themselves, with one more transaction that begins
 ///   after the crash and sees the remaining state: no part of a half transaction, and nothing that
 ///   depends on a lost one;
-/// - none has survived that began after the end of a lost one: only the last ones are lost.
+/// - no transaction has survived that began after the end of a lost one: only the last ones are
+///   lost.
 ///
 /// # Errors
 ///

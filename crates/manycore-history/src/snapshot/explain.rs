@@ -13,7 +13,7 @@ pub(super) fn no_circle(versions: &Versions, graph: &Graph) -> Result<(), Violat
         (false, Some(false)) => Anomaly::FutureRead,
         (false, Some(true)) => Anomaly::MissedCommit,
     };
-    // A way through nodes of time is one step, from the transaction before to the one after. Begin
+    // A path through nodes of time is one step, from the transaction before to the one after. Begin
     // at a transaction.
     let first = circle.iter().position(|(node, _)| graph.transaction(*node).is_some());
     let mut circle = circle;

@@ -10,7 +10,7 @@ use super::{Object, Version};
 pub(super) enum Why {
     /// A transaction's snapshot is before its commit.
     Own,
-    /// The second sees or replaces a version that the first made.
+    /// The second transaction sees or replaces a version that the first made.
     Sees(Object, Version),
     /// The first sees a version that the second replaces.
     Replaces(Object, Version),
@@ -80,8 +80,8 @@ impl<'v, 'h> Graph<'v, 'h> {
         self.edges[from].push((to, why));
     }
 
-    /// Adds that an end comes before later begins. Each end is a node, and the ends are a chain, so
-    /// there are as many edges as transactions, and not their square.
+    /// Adds that an end comes before later begins. Each end is a node, and the ends are a chain. So
+    /// the number of edges is that of the transactions, and not its square.
     pub(super) fn with_time(mut self, strict: bool) -> Self {
         self.time = Some(strict);
         let history = self.versions.history;
@@ -90,7 +90,7 @@ impl<'v, 'h> Graph<'v, 'h> {
         let chain = self.edges.len();
         self.edges.resize_with(chain + ends.len(), Vec::new);
         for (at, &i) in ends.iter().enumerate() {
-            // One that was aborted has no commit that anybody could miss.
+            // A transaction that was aborted has no commit that another could miss.
             let commits = strict && history[i].committed;
             let last = if commits { self.commit(i) } else { self.snapshot(i) };
             self.edge(last, chain + at, Why::Time);
@@ -108,8 +108,8 @@ impl<'v, 'h> Graph<'v, 'h> {
         self
     }
 
-    /// A circle, if there is one: nodes, each with the reason why it comes before the next. One of
-    /// the shortest of those through the node at which the first is found.
+    /// A circle, if there is one: nodes, each with the reason why it comes before the next. It is
+    /// one of the shortest circles through the first node that is found in one.
     pub(super) fn circle(&self) -> Option<Vec<(usize, Why)>> {
         let left = self.in_circles();
         let ways = left.iter().filter_map(|start| self.way_back(*start, &left));

@@ -1,10 +1,10 @@
 //! Whether transactions saw snapshots, and updated what they had seen.
 //!
-//! Under *snapshot isolation* a transaction reads what was committed when it took its snapshot, at
-//! one instant, and commits at a later one; of two that write the same object, one has committed
-//! before the other takes its snapshot. (H. Berenson et al., "A Critique of ANSI SQL Isolation
-//! Levels", SIGMOD 1995; the form with edges is that of A. Adya, "Weak Consistency: A Generalized
-//! Theory and Optimistic Implementations for Distributed Transactions", MIT 1999.)
+//! Under *snapshot isolation* a transaction reads, at one instant, what was committed when it took
+//! its snapshot, and commits at a later instant. Of two that write the same object, one has
+//! committed before the other takes its snapshot. (H. Berenson et al., "A Critique of ANSI SQL
+//! Isolation Levels", SIGMOD 1995; the form with edges is that of A. Adya, "Weak Consistency: A
+//! Generalized Theory and Optimistic Implementations for Distributed Transactions", MIT 1999.)
 //!
 //! Each written value is a *version*, a number that is written once; 0 is every object's version at
 //! the start. A write names the version that it replaces, so the versions of an object are a chain.
@@ -22,8 +22,9 @@
 //! other writes, that is a *write skew*: it is possible under snapshot isolation, but not in a
 //! serial order.
 //!
-//! A *crash* of a durable store takes back the last transactions: [`check_crash`] requires that
-//! only the last ones are lost, that they are lost whole, and that none of them was acknowledged.
+//! A *crash* of a durable store takes back the last transactions. [`check_crash`] requires that
+//! only the last ones are lost, that none of them is lost only in part, and that none of them was
+//! acknowledged.
 //!
 //! ```
 //! use manycore_history::history::Clock;
@@ -86,21 +87,21 @@ pub struct Transaction {
     /// Objects and the versions of them that the transaction saw, except versions that it made
     /// itself.
     pub reads: Vec<(Object, Version)>,
-    /// What it wrote: each object once, with the last version.
+    /// What the transaction wrote: each object once, with the last version.
     pub writes: Vec<Write>,
-    /// Objects for which it saw another version after it had written them.
+    /// Objects of which the transaction saw another version after it had written them.
     pub lost: Vec<Object>,
 }
 
 impl Transaction {
-    /// Begins one: call it before the transaction takes its snapshot.
+    /// Begins a transaction's record: call it before the transaction takes its snapshot.
     pub fn begin(clock: &Clock, thread: u32) -> Self {
         let began = clock.moment();
         let (reads, writes, lost) = (Vec::new(), Vec::new(), Vec::new());
         Self { thread, began, ended: began, committed: false, reads, writes, lost }
     }
 
-    /// Notes its view of an object. Its own versions are not noted.
+    /// Records what the transaction saw of an object. Its own versions are not recorded.
     pub fn read(&mut self, object: Object, version: Version) {
         match self.writes.iter().find(|write| write.object == object) {
             None => self.reads.push((object, version)),
@@ -109,7 +110,7 @@ impl Transaction {
         }
     }
 
-    /// Notes a write. A second write of an object replaces the first.
+    /// Records a write. A second write of an object replaces the first.
     pub fn write(&mut self, object: Object, before: Version, after: Version) {
         match self.writes.iter_mut().find(|write| write.object == object) {
             Some(write) if write.after == before => write.after = after,
@@ -166,7 +167,7 @@ pub enum Anomaly {
     WriteSkew,
     /// A crash has taken back a transaction that was acknowledged.
     LostCommit,
-    /// A crash has taken back a transaction, and not one that began after that had ended.
+    /// A crash has taken back a transaction, but not one that began after that had ended.
     LostBeforeLeft,
 }
 

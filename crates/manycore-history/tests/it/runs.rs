@@ -1,4 +1,5 @@
-//! Running a mix of operations: a correct one passes, and an incorrect one is found.
+//! Runs of a mix of operations: a correct collection passes, and a fault in an incorrect one is
+//! found.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -124,8 +124,8 @@ fn long_histories_are_judged_quickly() {
 
 /// Tries all orders of snapshots and commits.
 fn brute_force(history: &[Transaction], strict: bool) -> bool {
-    /// Objects' versions, and how far each transaction is: before its snapshot, before its commit,
-    /// done.
+    /// Objects' versions, and the phase of each transaction: before its snapshot, before its
+    /// commit, done.
     #[derive(Clone)]
     struct State {
         now: [u64; 2],
@@ -134,8 +134,8 @@ fn brute_force(history: &[Transaction], strict: bool) -> bool {
     }
     fn goes_on(history: &[Transaction], state: &State, strict: bool) -> bool {
         let all = || 0..history.len();
-        // Whether this instant of `i` is too late, or another's that is still to come should have
-        // been before.
+        // Whether this instant of `i` is too late, or should come after another that is still to
+        // come.
         let in_time = |i: usize, commit: bool| {
             all().filter(|other| *other != i && history[*other].ended < history[i].began).all(
                 |other| {
@@ -180,7 +180,8 @@ fn brute_force(history: &[Transaction], strict: bool) -> bool {
 /// object, and which version it sees.
 type Touches = [(bool, u64); 2];
 
-/// Up to four transactions on two objects. Each version has its maker's number and one.
+/// Up to four transactions on two objects. A version's number is one more than that of the
+/// transaction that made it.
 fn transactions() -> impl Strategy<Value = Vec<Transaction>> {
     let touch = || (any::<bool>(), 0..5_u64);
     let one = (0..8_u64, 1..6_u64, [touch(), touch()]);

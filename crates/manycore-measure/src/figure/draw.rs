@@ -14,7 +14,7 @@ use super::{Axis, Bars, Figure, Line, Lines, Map, Panel, Value};
 type Pixels = (i32, i32);
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-/// Text does not fail to be written to a string.
+/// Writing text to a string does not fail.
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 const PANEL: (u32, u32) = (640, 420);
@@ -27,7 +27,8 @@ const TEXT: (&str, u32) = ("sans-serif", 14);
 const SMALL: (&str, u32) = ("sans-serif", 12);
 /// Half of a bar's width; places are 1 apart.
 const HALF_BAR: f64 = 0.32;
-/// Room above the highest value; and on the right, for the legend, as a share of the places' width.
+/// The room above the highest value, and on the right, for the legend, as a share of the labels'
+/// width.
 const HEADROOM: f64 = 1.05;
 const LEGEND: f64 = 0.45;
 
@@ -83,7 +84,7 @@ fn draw_lines(panel: &Lines, area: &Area<'_>) -> Drawn {
     legend(&mut chart)
 }
 
-/// What is known of a line, with where it is.
+/// The known values of a line, each with its index.
 fn known(line: &Line) -> impl Iterator<Item = (f64, Value)> {
     line.values.iter().enumerate().filter_map(|(at, v)| Some((at as f64, (*v)?)))
 }
@@ -187,12 +188,12 @@ fn draw_map(panel: &Map, area: &Area<'_>) -> Drawn {
     area.draw_text(&panel.axis.name, &words(TEXT, HPos::Center, VPos::Center), at)
 }
 
-/// Text that lies to a side of where it is put.
+/// Text beside the point at which it is drawn.
 fn words(size: (&'static str, u32), across: HPos, down: VPos) -> TextStyle<'static> {
     TextStyle::from(size.into_font()).pos(Pos::new(across, down))
 }
 
-/// From orange, at a half and less, by white, at 1, to blue, at twice and more.
+/// The colour is orange at a half and less, white at 1, and blue at twice and more.
 fn heat(ratio: f64) -> RGBColor {
     let share = ratio.max(1e-9).log2().clamp(-1.0, 1.0);
     let RGBColor(red, green, blue) =
@@ -246,12 +247,12 @@ fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> Drawn {
         .draw()
 }
 
-/// The colour of a thing by its number; colours repeat where there are many things.
+/// The colour for a number; colours repeat if there are many.
 fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
-/// As few digits as tell the marks of an axis apart.
+/// The fewest digits with which the marks of an axis differ.
 fn number(value: f64) -> String {
     let (scaled, prefix) = match value.abs() {
         large if large >= 1e9 => (value / 1e9, " G"),

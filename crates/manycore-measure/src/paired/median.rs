@@ -2,13 +2,13 @@
 
 /// A median with its 95 % interval.
 ///
-/// For the value of one candidate, beside the ratio to another. The interval lies between two order
-/// statistics and belongs to the sign test: it holds for any distribution.
+/// For the value of one candidate, in addition to the ratio to another. The interval lies between
+/// two order statistics and belongs to the sign test: it holds for any distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Median {
     /// The median.
     pub value: f64,
-    /// Its interval; none if there are too few values (below 6) for one.
+    /// The median's interval; none if there are fewer than 6 values.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -27,8 +27,8 @@ impl Median {
 
 /// The rank, from 1 and from either end, of the value that ends the interval.
 fn end_rank(values: usize) -> Option<usize> {
-    // As many of the values are below the median as `values` coins show heads. By logarithms, as
-    // 2^-values underflows.
+    // The number of values below the median has the distribution of the heads of this many coins.
+    // It is computed by logarithms, because 2^-values underflows.
     let mut log_probability = -(values as f64) * std::f64::consts::LN_2;
     let mut cumulated = 0.0;
     let mut rank = 0;

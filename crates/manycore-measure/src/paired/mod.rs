@@ -3,9 +3,9 @@
 //!
 //! # Pairs
 //!
-//! The candidates run in rounds, each once a round, in an order that is drawn anew for every round
-//! ([`Schedule`]). A disturbance that lasts longer than a round affects all of them. So their ratio
-//! within a round counts, and not their values across rounds.
+//! The candidates run in rounds, each once in a round, in an order that is drawn anew for every
+//! round ([`Schedule`]). A disturbance that lasts longer than a round affects all of them. So their
+//! ratio within a round counts, and not their values across rounds.
 //!
 //! # The ratio and its interval
 //!
@@ -59,8 +59,8 @@ pub use median::Median;
 pub use rounds::{Rounds, Stopwatch};
 pub use schedule::Schedule;
 
-/// The most pairs that one comparison takes. Longer runs serve better than more of them from there
-/// on.
+/// The largest number of pairs in one comparison. With that many, longer runs are better than more
+/// pairs.
 pub const MAX_PAIRS: usize = 1_000;
 
 /// Which values are the good ones.
@@ -79,7 +79,7 @@ pub enum Verdict {
     Faster,
     /// Worse than the base line.
     Slower,
-    /// As good as the base line, up to the resolution.
+    /// As good as the base line, within the resolution.
     NoDifference,
     /// Too few rounds to tell.
     Undecided,
@@ -112,11 +112,11 @@ pub struct Comparison {
 /// Why values cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unusable {
-    /// One side has more values than the other, so they are no pairs.
+    /// One candidate has more values than the other, so they are no pairs.
     NotPaired(usize, usize),
     /// There are no values, or more than [`MAX_PAIRS`].
     Count(usize),
-    /// A value that no ratio can be taken of: zero, negative or not a number.
+    /// A value of which there is no ratio: zero, negative or not a number.
     NotPositive(f64),
 }
 
@@ -158,8 +158,8 @@ impl Protocol {
         Ok(self.compare_all(base, &[candidate])?[0])
     }
 
-    /// Compares several candidates with one base line. The intervals are as wide as their number
-    /// demands.
+    /// Compares several candidates with one base line. The intervals are as wide as the number of
+    /// candidates requires.
     pub fn compare_all(
         &self,
         base: &[f64],

@@ -9,7 +9,7 @@ use super::MAX_PAIRS;
 pub enum Rounds {
     /// A number of rounds.
     Count(u32),
-    /// As often as there is time for, at least once.
+    /// As many as there is time for, and at least one.
     Within(Duration),
 }
 
@@ -18,7 +18,7 @@ pub enum Rounds {
 pub struct Stopwatch {
     limit: Rounds,
     start: Instant,
-    /// How many there were, with the one that goes on.
+    /// The number of rounds so far, with the present one.
     pub rounds: u32,
 }
 

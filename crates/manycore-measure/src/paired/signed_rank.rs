@@ -1,11 +1,10 @@
-//! Where the centre of a symmetric distribution is, by ranks: the Hodges-Lehmann estimate and its
-//! interval.
+//! The centre of a symmetric distribution, by ranks: the Hodges-Lehmann estimate and its interval.
 //!
 //! The *Walsh averages* of n values are the n(n+1)/2 means of all pairs of them, including each
 //! value with itself. Their median is the estimate. The number of Walsh averages below the true
 //! centre is distributed as Wilcoxon's statistic: toss a coin for each rank of 1..n, and add up the
-//! ranks with heads. Centres with fewer averages below (or above) them than this sum is likely to
-//! have are ruled out; the interval contains the other centres.
+//! ranks with heads. The interval excludes those centres for which the number of averages below
+//! them (or above them) is improbably small, and contains all others.
 
 /// The rank, counted from 1 and from either end, of the Walsh average that ends the interval: a
 /// centre beyond it has at most probability `tail`. None if even the extremes are more probable
@@ -31,8 +30,8 @@ fn rank_sums(values: usize) -> Vec<f64> {
     probability[0] = 1.0;
     for rank in 1..=values {
         let largest = (rank * (rank + 1) / 2).min(middle);
-        // Each rank is in the sum or not, with equal probability. Downwards, so that it is in at
-        // most once.
+        // Each rank is in the sum or not, with equal probability. The loop goes downwards, so that
+        // a rank is added at most once.
         for sum in (0..=largest).rev() {
             let with_rank = if sum >= rank { probability[sum - rank] } else { 0.0 };
             probability[sum] = 0.5 * (probability[sum] + with_rank);

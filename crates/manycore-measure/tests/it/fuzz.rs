@@ -1,5 +1,5 @@
-//! Whatever a file of results contains, reading it ends with results or with a sentence that
-//! describes the fault.
+//! Reading a file of results gives results or a sentence that describes the fault, whatever the
+//! file contains.
 
 use manycore_measure::Results;
 

@@ -10,7 +10,7 @@ const CORES_MIN: usize = 4;
 /// A group with fewer than one in this many of the cores would be a bottleneck for all of them.
 const SHARE_MIN: usize = 4;
 
-/// The policy, or nothing: calls stay where they are made.
+/// The policy; nothing if calls are to stay where they are made.
 pub(super) fn policy(finding: &mut Finding) -> Option<Policy> {
     match obstacle(finding) {
         Some(why) => {
@@ -60,7 +60,7 @@ fn obstacle(finding: &Finding) -> Option<String> {
     None
 }
 
-/// The narrowest place around the card that is no bottleneck.
+/// The smallest set of CPUs around the card that is no bottleneck.
 fn fitting(finding: &mut Finding) -> Policy {
     let topology = &finding.machine.topology;
     let cores = |cpus: &CpuSet| topology.one_thread_a_core(cpus).len();

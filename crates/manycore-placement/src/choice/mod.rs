@@ -23,12 +23,12 @@ const SPILL: u32 = 8;
 pub struct Choice {
     /// What was asked for.
     pub asked: Policy,
-    /// What it came to; `auto` stays if calls are not moved.
+    /// The chosen policy. It remains `auto` if calls are not moved.
     pub policy: Policy,
     /// How calls are moved.
     pub mechanism: Mechanism,
-    /// CPUs that belong together, the nearest to the card first. None is empty or has a CPU of
-    /// another.
+    /// CPUs that belong together, the nearest to the card first. No group is empty or has a CPU of
+    /// another group.
     pub groups: Vec<CpuSet>,
     /// Which group serves a socket.
     pub rule: Rule,
@@ -47,9 +47,10 @@ pub struct Choice {
 pub enum Rule {
     /// Round robin over the first.
     First,
-    /// The group of the CPU of the thread that opens it; the first group, if that CPU is in none.
+    /// The group of the CPU of the thread that opens the socket; the first group, if that CPU is in
+    /// none.
     Own,
-    /// The first whose CPUs do not each serve this many sockets already.
+    /// The first group whose CPUs do not each serve this many sockets already.
     Spill(u32),
 }
 

@@ -168,7 +168,7 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // It is of no use any more, and may be gone already.
+        // The browser may have ended by itself, so errors do not matter.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! `flat-combining`: a structure whose operations are run by its present owner.
+//! `flat-combining`: a structure whose owner runs the operations of all threads.
 //!
 //! # Idea
 //!
@@ -22,14 +22,14 @@
 //! # When not to use it
 //!
 //! For operations that take long, since they all run on one CPU. And for structures that can be
-//! divided: with a lock for each part, threads run side by side.
+//! divided: with a lock for each part, threads run in parallel.
 
 use super::SequentialMap;
 use super::set_by_map::set_by_map;
 use crate::delegate::FlatCombining;
 use crate::{ConcurrentMap, MapHandle};
 
-/// A structure whose operations are run by its present owner.
+/// A structure whose owner runs the operations of all threads.
 #[derive(Debug, Default)]
 pub struct Combined<S> {
     structure: FlatCombining<S>,

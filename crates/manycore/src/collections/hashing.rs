@@ -2,11 +2,11 @@
 
 use core::hash::{BuildHasher, Hash, Hasher};
 
-/// The bucket of a key, out of this many. The hash has no secret, so an attacker can choose keys
-/// that collide.
+/// The bucket of a key, of this many buckets. The hash has no secret, so an attacker can choose
+/// keys that collide.
 #[inline]
 pub(crate) fn bucket_of<K: Hash>(key: &K, buckets: usize) -> usize {
-    // The upper bits are the mixed ones: the product maps them to the buckets evenly, without a
+    // The upper bits are mixed best: the product maps them to the buckets evenly, without a
     // division.
     ((u128::from(mixed(key)) * buckets as u128) >> 64) as usize
 }
@@ -41,7 +41,7 @@ fn mixed<K: Hash + ?Sized>(key: &K) -> u64 {
     mixer.finish()
 }
 
-/// Multiplies by an odd number near the golden ratio's part of 2^64, as Knuth has it.
+/// Multiplies by an odd number near 2^64 divided by the golden ratio, as Knuth does.
 #[derive(Debug)]
 pub struct Mixer(u64);
 

@@ -14,8 +14,9 @@ pub(in crate::collections) fn unmarked<T>(link: *mut T) -> *mut T {
     link.map_addr(|address| address & !MARK)
 }
 
-/// As [`unmarked`], for links that readers walk along. Few readers stand on a removed node, so this
-/// is a branch, which is predicted well, rather than one more operation between two loads.
+/// Does the same as [`unmarked`], for links that readers follow. Readers are seldom at a removed
+/// node, so this is a branch, which is predicted well, rather than one more operation between two
+/// loads.
 #[inline]
 pub(in crate::collections) fn followed<T>(link: *mut T) -> *mut T {
     if is_marked(link) { of_a_removed_node(link) } else { link }

@@ -1,5 +1,5 @@
-//! The list of all sets. To add one, write its file and name it here; it is then in every test and
-//! in the benchmarks.
+//! The list of all sets. To add a set, write its file and add it to the list here. It is then in
+//! every test and in the benchmarks.
 
 /// What a set is made for.
 #[derive(Clone, Copy, Debug)]

@@ -2,76 +2,75 @@
 //!
 //! # Idea
 //!
-//! There is no best way to wait, only a best one for a length of wait, a number of waiters, a load.
+//! The best way to wait depends on the length of the wait, the number of waiters, and the load.
 //!
-//! *Many CPUs, and enough of them.* Waiters queue. Only the first polls the word that is the lock;
-//! the others poll nodes of their own. A thread that gets the lock as the first keeps its node if
-//! another is behind it, and hands the lock over to that one directly: one transfer of a line, as
-//! in `mcs`. So does the next, and so on. But who comes back sooner than a line travels need not
-//! give the lock away. Where most that are handed the lock had just released it, holders leave the
-//! word free, and the first polls it only now and then, until it has waited for 120 us: then it
-//! *reserves* the lock, and the next release is for it. So each has a stint of some hundred short
-//! sections, in which no line moves.
+//! *Many CPUs, and enough of them.* Waiters queue. Only the first polls the lock's word; the others
+//! poll nodes of their own. If the first gets the lock and another waiter is behind it, it keeps
+//! its node, and later hands the lock over to that waiter directly: one transfer of a line, as in
+//! `mcs`. That waiter does the same, and so on. But a thread that comes back within the time of a
+//! transfer should not give the lock away. Where most threads that get the lock by a hand-over had
+//! just released it, holders leave the word free. The first then polls the word only now and then,
+//! until it has waited for 120 us: then it *reserves* the lock, and gets it by the next release. So
+//! each thread has a stint of some hundred short sections, in which no line moves.
 //!
 //! *Few CPUs (8 and fewer), or oversubscribed ones.* A waiter polls, then parks. The lock learns:
 //!
 //! 1. *How long successful polls take.* A waiter polls for four times that, and at least for some
 //!    microseconds: if the holder runs, that is nearly always enough. Where polls seldom succeed,
-//!    they are short, and where they hardly ever do, half a microsecond: two threads that signal
-//!    each other share a CPU, and the holder cannot run while the other polls. Now and then a
-//!    waiter polls for long all the same, to find out whether that has changed.
+//!    they are short. Where they hardly ever succeed, they take half a microsecond: two threads
+//!    that signal each other share a CPU, and the holder cannot run while the other polls. Now and
+//!    then a waiter polls for long nevertheless, to find out whether that has changed.
 //! 2. *Whether CPUs are oversubscribed.* There are two signs that more threads are runnable than
 //!    there are CPUs. The clock jumps while a waiter polls: the waiter was preempted. Or a parked
 //!    waiter is not woken for most of a millisecond: a holder was preempted. For ten milliseconds
 //!    after either sign, on many CPUs for a hundred, all locks of the process act on it:
-//!    - No thread waits in a queue, where the next one may not run.
-//!    - Polls are as short as a critical section allows, and none explores: a thread that is
-//!      preempted in a poll waits until all others have had their time slices.
+//!    - No thread waits in a queue, because the next thread there may not run.
+//!    - Polls are as short as a critical section allows, and none is longer to find something out:
+//!      a thread that is preempted in a poll waits until all others have had their time slices.
 //!    - In each interval of 6 microseconds or more, one thread that finds a lock held *parks
 //!      voluntarily*, without a poll. Otherwise threads would wait for a CPU for whole time slices,
-//!      some of them holding the lock. The interval grows if such a thread is woken soon, since no
-//!      other thread needed its CPU; it shrinks if the thread sleeps for long, since many wait.
-//!      CPUs alternate: if threads of two parked together, both would be idle until the wake-ups.
-//!    - On many CPUs at most fifteen threads poll, for longer. The others sleep. One is woken
-//!      whenever fewer than eight poll, and one each 100 us, so that they change places.
+//!      and some of them would hold the lock meanwhile. The interval grows if such a thread is
+//!      woken soon, since no other thread needed its CPU; it shrinks if the thread sleeps for long,
+//!      since many wait. CPUs take turns: two that park together would both be idle meanwhile.
+//!    - On many CPUs at most fifteen threads poll, and each polls for longer. The others sleep. One
+//!      is woken whenever fewer than eight poll, and one each 100 us, so that all take turns.
 //! 3. *Whether the lock's cache line is remote.* Hardware threads of one core share the line: there
 //!    a waiter polls it as often as it can. Between cores each poll takes the line from the holder,
-//!    who has to fetch it again: there a waiter polls now and then, at random times. The longer
-//!    waits are, the more threads wait: so polls are an eighth of the usual wait apart. A thread
-//!    records what its polls have brought when it holds the lock.
+//!    which has to fetch it again: there a waiter polls now and then, at random times. The longer
+//!    waits are, the more threads wait. So the time between two polls is an eighth of the usual
+//!    wait. A thread records the results of its polls when it holds the lock.
 //!
 //! A running thread may overtake one that was woken: that keeps the lock busy. But a waiter that
-//! has waited for ten milliseconds reserves the lock. As long as it is reserved, only threads that
-//! have slept take it, in the order of their sleeps, so no thread starves.
+//! has waited for ten milliseconds reserves the lock. While the lock is reserved, only threads that
+//! have slept take it, in the order of their sleeps. So no thread starves.
 //!
-//! It never yields: `sched_yield` gives a thread's share of the CPU (Linux 6.18 charges a whole
-//! time slice for it) to unrelated threads that compute.
+//! A waiter never yields: `sched_yield` gives a thread's share of the CPU (Linux 6.18 charges a
+//! whole time slice for it) to unrelated threads that compute.
 //!
 //! # Source
 //!
-//! Ours. The parts are known: spinning for a learned time, from glibc's adaptive mutex; tests at a
-//! distance, from T. Anderson, "The Performance of Spin Lock Alternatives for Shared-Memory
-//! Multiprocessors", 1990, and in proportion to waits, from J. Mellor-Crummey and M. Scott, ACM
-//! TOCS 9(1), 1991, as are the queue and its hand-over; a word before the queue, from Linux' queued
-//! spin lock; a reservation for those who have waited too long, from the starvation mode of Go's
-//! sync.Mutex; few active threads that change places with the sleepers, from D. Dice, "Malthusian
+//! The combination is ours. The parts are known: spinning for a learned time, from glibc's adaptive
+//! mutex; pauses between tests, from T. Anderson, "The Performance of Spin Lock Alternatives for
+//! Shared-Memory Multiprocessors", 1990; pauses in proportion to waits, and the queue with its
+//! hand-over, from J. Mellor-Crummey and M. Scott, ACM TOCS 9(1), 1991; a word before the queue,
+//! from Linux' queued spin lock; a reservation after a long wait, from the starvation mode of Go's
+//! sync.Mutex; few active threads that change roles with the sleepers, from D. Dice, "Malthusian
 //! Locks", EuroSys 2017.
 //!
 //! # Memory order
 //!
-//! Most acquisitions are a compare-and-swap that sets `HELD` (Acquire), most releases a
-//! read-modify-write of the same word that clears it (Release), so each section sees the ones
-//! before it. A hand-over in the queue leaves `HELD` set; the message to the next one's node orders
-//! the sections (Release, Acquire). A waiter sets `SLEEPERS` before it sleeps on the word that it
-//! has set; a thread that clears the mark wakes one. A woken thread sets the mark again when it
-//! acquires, because it cannot know whether others sleep on. What is learned is Relaxed: numbers
-//! that steer waiting and order nothing.
+//! Most acquisitions are a compare-and-swap that sets `HELD` (Acquire). Most releases are a
+//! read-modify-write of the same word that clears it (Release). So each section sees the ones
+//! before it. A hand-over in the queue leaves `HELD` set; the message to the next thread's node
+//! orders the sections (Release, Acquire). A waiter sets `SLEEPERS` before it sleeps on the word
+//! that it has set; a thread that clears the mark wakes one. A woken thread sets the mark again
+//! when it acquires, because it cannot know whether others are still asleep. What the lock has
+//! learned is Relaxed: numbers that control waiting and order nothing.
 //!
 //! # Fork
 //!
-//! In the child, nodes of the parent's other threads do not count: the first that comes contends
-//! for the word. Pollers may be counted there that it does not have, so that a forked process wakes
-//! a sleeper at each release.
+//! In the child, nodes of the parent's other threads do not count: the first thread that comes
+//! polls the word. The word may count the parent's pollers: then each release wakes a sleeper.
 //!
 //! # Cost
 //!
@@ -111,42 +110,40 @@ use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Deadline, Woken, const_new, cpu, futex, hint, order, process, time, tuning};
 use crate::{LockInfo, Order};
 
-// Times are in nanoseconds. Under loom, all is as short as it can be without skipping a branch.
+// Times are in nanoseconds. Under loom, all are as short as possible without skipping a branch.
 
-/// If a thread slept and waited for longer than this, it takes that as a sign that the owner did
-/// not run.
+/// A thread that slept and waited for longer than this concludes that the owner did not run.
 const LONG_WAIT: u64 = if cfg!(loom) { 0 } else { 720_000 };
 /// If the clock jumps by more than this while a thread spins, the thread did not run.
 const JUMP: u64 = 100_000;
 /// One spin in this many measures where the lock's line comes from.
 const LOOK_AT_LINE: u64 = 16;
-/// To read the word and swap it takes no longer if the line is near. With the measurement itself,
-/// it took 24 to 60 ns between hardware threads of a core, and 140 to 180 ns between cores of an
-/// AMD EPYC.
+/// If the line is near, it takes no longer to read the word and swap it. With the measurement
+/// itself, it took 24 to 60 ns between hardware threads of a core, and 140 to 180 ns between cores
+/// of an AMD EPYC.
 const NEAR: u64 = 64;
-/// This often a newcomer polls a near line before it does anything else, if waits are short.
+/// How often a newcomer polls a near line before it does anything else, if waits are short.
 const GLANCES: u32 = if cfg!(loom) { 1 } else { 3 };
-/// Between two polls of a line from afar a waiter leaves it alone, for between one and two times
-/// this long, ...
+/// Between two polls of a remote line a waiter pauses for between one and two times this long, ...
 const APART: u64 = 80;
-/// ... or the usual wait divided by this, if that is longer: then many waiters together poll no
+/// ... or for the usual wait divided by this, if that is longer: then many waiters together poll no
 /// more often than a few do.
 const LOOKS_IN_WAIT: u64 = 8;
 /// A waiter starves after this long.
 const PATIENCE: u64 = if cfg!(loom) { 0 } else { 10_000_000 };
-/// How long a newcomer leaves a free, reserved lock alone: longer than a wake-up takes, and a
-/// remedy if none can come, because the waiter that reserved the lock is in the parent of a fork.
+/// For how long a newcomer leaves a reserved lock free: longer than a wake-up takes. After that it
+/// takes the lock, whose reserving waiter may be in the parent of a fork.
 const RESPECT_NS: u32 = 1_000_000;
-/// Pollers may leave a reserved lock alone, so that a release wakes one, where waits are longer
-/// than this. Where they are shorter, wake-ups cost more than they bring: the best of five values
-/// from 0 to 50 us at seven simulated points with twice as many threads as CPUs.
+/// Where waits are longer than this, pollers may leave a reserved lock free, so that a release
+/// wakes a sleeper. Where waits are shorter, wake-ups cost more than they bring. The value is the
+/// best of five from 0 to 50 us at seven simulated points with twice as many threads as CPUs.
 const WAITS_WORTH_A_WAKE: u32 = 20_000;
 /// After this number of hand-overs in a row the holder checks whether others wait for the word, and
-/// whether staying is better.
+/// whether it should stay.
 const LOOK_UP: u32 = if cfg!(loom) { 1 } else { 64 };
-/// How long the first in the queue leaves the lock to one that stays, ...
+/// How long the first in the queue leaves the lock to a thread that stays, ...
 const STINT: u64 = if cfg!(loom) { 0 } else { 120_000 };
-/// ... and how often it checks meanwhile whether that thread has gone.
+/// ... and how often it checks meanwhile whether that thread has left.
 const LOOKS_IN_STINT: u64 = 64;
 
 /// The lock that learns.
@@ -177,11 +174,11 @@ impl Adaptive {
 
     /// The node by which the calling thread holds the lock.
     #[inline]
-    fn noted_place_ref(&self) -> Option<QueueNodeRef<'_>> {
+    fn noted_qnode_ref(&self) -> Option<QueueNodeRef<'_>> {
         QueueNodeRef::noted(self.address(), &self.tail)
     }
 
-    /// The holder's node, if it has one and another thread releases the lock.
+    /// The holder's node, if the holder has one and another thread releases the lock.
     fn find_led(&self) -> Option<QueueNodeRef<'_>> {
         // Relaxed: only holders set and clear the mark.
         let is_led = self.word.load(Ordering::Relaxed) & LED != 0;
@@ -191,7 +188,7 @@ impl Adaptive {
     /// Acquires the lock unless the deadline passes first; returns whether it did.
     #[cold]
     pub(super) fn wait(&self, deadline: Option<Deadline>) -> bool {
-        // A thread that has a deadline has no time to respect reservations.
+        // A thread that has a deadline has no time to wait for reservations.
         let mut waiter = Waiter { entitled: deadline.is_some(), ..Waiter::default() };
         // While others sleep, a free lock is acquired here.
         if self.try_take(&waiter) || self.glance(&waiter) {
@@ -201,13 +198,13 @@ impl Adaptive {
         if !self.queues(start) {
             return self.contend(&mut waiter, start, deadline);
         }
-        let (place_ref, others) =
+        let (qnode_ref, others) =
             QueueNodeRef::join(&self.tail, noted::has_left_soon_before(self.address(), start));
         if others {
-            match place_ref.wait(deadline, JUMP) {
+            match qnode_ref.wait(deadline, JUMP) {
                 Told::First => {}
                 Told::Holder => {
-                    place_ref.note(self.address());
+                    qnode_ref.note(self.address());
                     return true;
                 }
                 Told::Nothing => {
@@ -217,15 +214,15 @@ impl Adaptive {
             }
         }
         if scarcity::has_sign() {
-            place_ref.make_next_first();
+            qnode_ref.make_next_first();
             return self.contend(&mut waiter, start, deadline);
         }
         waiter.role = Role::First(time::now());
         let acquired = self.contend(&mut waiter, start, deadline);
         if acquired {
-            self.settle(place_ref)
+            self.settle(qnode_ref)
         } else {
-            place_ref.make_next_first()
+            qnode_ref.make_next_first()
         }
         acquired
     }
@@ -242,18 +239,18 @@ impl Adaptive {
         core::ptr::from_ref(self).addr()
     }
 
-    /// The first in the queue has the lock, and keeps its node if it is to hand over.
-    fn settle(&self, place_ref: QueueNodeRef<'_>) {
+    /// The first in the queue has the lock. It keeps its node if it is to hand over the lock.
+    fn settle(&self, qnode_ref: QueueNodeRef<'_>) {
         if self.spins().stays() || scarcity::has_sign() {
-            place_ref.make_next_first();
-        } else if place_ref.keep_as_holder() {
+            qnode_ref.make_next_first();
+        } else if qnode_ref.keep_as_holder() {
             // Relaxed: for this thread, and for a thread that releases the lock in its stead.
             self.word.fetch_or(LED, Ordering::Relaxed);
-            place_ref.note(self.address());
+            qnode_ref.note(self.address());
         }
     }
 
-    /// Waits for the word; returns whether it has the lock.
+    /// Polls the word; returns whether it has the lock.
     fn contend(&self, waiter: &mut Waiter, start: u64, deadline: Option<Deadline>) -> bool {
         let made_room = !waiter.is_first() && scarcity::parks_voluntarily(start, self.spins());
         while (made_room && !waiter.slept) || !self.spin(waiter) {
@@ -267,7 +264,7 @@ impl Adaptive {
                     return false;
                 }
                 Slept::Woken => {
-                    // Once starving, always: who reserved the lock takes the reservation back.
+                    // A starving waiter remains one: it ends its reservation itself.
                     let now = time::now();
                     let waited = now.wrapping_sub(start);
                     if made_room && !waiter.slept {
@@ -288,8 +285,8 @@ impl Adaptive {
         Spins(self.spins.load(Ordering::Relaxed)) // Relaxed: steers waiting
     }
 
-    /// Polls a few times before anything else if sections are so short that even reading the clock
-    /// shows; returns whether it acquired the lock.
+    /// Polls a few times first, if sections are so short that even reading the clock takes a
+    /// noticeable time. Returns whether it acquired the lock.
     fn glance(&self, waiter: &Waiter) -> bool {
         let spins = self.spins();
         let pays = spins.are_short() && !spins.is_remote_line();
@@ -299,7 +296,7 @@ impl Adaptive {
         })
     }
 
-    /// Polls for as long as that pays; returns whether it acquired the lock.
+    /// Polls for as long as that is worth the time; returns whether it acquired the lock.
     fn spin(&self, waiter: &mut Waiter) -> bool {
         if !self.may_poll(waiter) {
             return false;
@@ -341,7 +338,8 @@ impl Adaptive {
         }
     }
 
-    /// After a poll that ended with the lock, and took so long if the thread ran all the time.
+    /// Learns from a poll that ended with the lock. It took this long if the thread ran all the
+    /// time.
     fn learn(&self, waiter: &Waiter, start: u64, spun: Option<u64>) {
         let line_is_near = spun.filter(|_| looks_at_line(start)).map(|spun| {
             let taken = time::ordered().wrapping_sub(start);
@@ -352,8 +350,8 @@ impl Adaptive {
             if let Some(is_near) = line_is_near {
                 learned = learned.after_transfer(is_near);
             }
-            // A woken thread that finds the lock free has not spun. If it counted as a spin of zero
-            // length, spins would become shorter and shorter.
+            // A woken thread that finds the lock free has not spun. If that counted as a spin of
+            // zero length, spins would become shorter and shorter.
             let polled = spun.filter(|spun| !waiter.slept || *spun != 0);
             polled.map_or(learned, |spun| learned.and_success(spun))
         });
@@ -379,7 +377,7 @@ impl Adaptive {
         false
     }
 
-    /// When an owner has kept the lock for as long as it may, the first waiter reserves it.
+    /// If an owner has kept the lock for as long as it may, the first waiter reserves the lock.
     fn reserve_in_time(&self, waiter: &mut Waiter, now: u64) {
         if let Role::First(since) = waiter.role
             && !waiter.starving
@@ -390,7 +388,8 @@ impl Adaptive {
         }
     }
 
-    /// Acquires the lock, but as the first not from one that stays and is about to come back.
+    /// Acquires the lock. But the first in the queue does not take it from a thread that stays and
+    /// will be back soon.
     fn take_in_turn(&self, waiter: &Waiter, spins: Spins) -> bool {
         if !waiter.is_first() || waiter.starving || !spins.stays() {
             return self.try_take(waiter);
@@ -407,7 +406,7 @@ impl Adaptive {
         has_gone
     }
 
-    /// To be called by the lock's owner: any other thread would take the owner's cache line.
+    /// To be called by the lock's owner: any other thread would take the cache line from the owner.
     fn update_spins(&self, update: impl FnOnce(Spins) -> Spins) {
         let spins = self.spins();
         let learned = update(spins);
@@ -430,7 +429,7 @@ impl Adaptive {
         self.word.compare_exchange(word, waiter.taken(word), acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Marks the lock and sleeps, unless it turns out to be free.
+    /// Marks the lock and sleeps, unless the lock turns out to be free.
     fn sleep(&self, waiter: &mut Waiter, deadline: Option<Deadline>) -> Slept {
         // Relaxed: as in `try_take`.
         let mut word = self.word.load(Ordering::Relaxed);
@@ -463,7 +462,7 @@ impl Adaptive {
         }
     }
 
-    /// Leaves a lock alone that is free but reserved, for a while.
+    /// For a while, does not take a lock that is free but reserved.
     fn respect(&self, word: u32) {
         hint::sleep(RESPECT_NS);
         // Still free and reserved: the thread that reserved it has left, or will reserve it again.
@@ -476,27 +475,27 @@ impl Adaptive {
     fn give_up(&self, waiter: &Waiter) {
         // Relaxed: nothing is published.
         if waiter.starving && self.word.fetch_and(!RESERVED, Ordering::Relaxed) & HELD == 0 {
-            // The release that left the lock free may have woken this thread only.
+            // The release that left the lock free may have woken only this thread.
             futex::wake(&raw const self.word, 1);
         }
     }
 
-    /// Releases the lock, which is marked, or whose holder has a node in the queue.
+    /// Releases a lock that is marked, or whose holder has a node in the queue.
     #[cold]
     fn release_contended(&self, noted: Option<QueueNodeRef<'_>>) {
-        if let Some(place_ref) = noted {
+        if let Some(qnode_ref) = noted {
             noted::note_leaving(self.address());
-            return self.release_from(place_ref);
+            return self.release_from(qnode_ref);
         }
         match self.find_led() {
-            Some(place_ref) => self.release_from(place_ref),
+            Some(qnode_ref) => self.release_from(qnode_ref),
             None => self.free(),
         }
     }
 
     /// Releases the lock as the holder that has this node.
-    fn release_from(&self, place_ref: QueueNodeRef<'_>) {
-        let Passes { passes, soon } = place_ref.passes();
+    fn release_from(&self, qnode_ref: QueueNodeRef<'_>) {
+        let Passes { passes, soon } = qnode_ref.passes();
         let mut next = Passes { passes: passes + 1, soon };
         let mut frees = scarcity::has_sign();
         if next.passes >= LOOK_UP {
@@ -509,18 +508,18 @@ impl Adaptive {
             next = Passes { passes: 0, soon: 0 };
         }
         if frees {
-            place_ref.make_next_first();
-        } else if place_ref.hand_over(&next) {
+            qnode_ref.make_next_first();
+        } else if qnode_ref.hand_over(&next) {
             return;
         }
         self.free();
     }
 
-    /// Frees the word, and wakes one that sleeps on it if too few are awake.
+    /// Clears the word, and wakes one thread that sleeps on it if too few are awake.
     fn free(&self) {
         let mut word = self.word.load(Ordering::Relaxed); // Relaxed: the exchange decides
         loop {
-            // In a forked process, some that were counted may be its parent's.
+            // In a forked process, some of the pollers that were counted may be its parent's.
             let few_poll = word & POLLERS < ENOUGH_POLLERS || process::generation() != 0;
             let reserved = word & RESERVED != 0 && self.spins().usual() > WAITS_WORTH_A_WAKE;
             let wakes = word & SLEEPERS != 0 && (few_poll || reserved || word & ROTATES != 0);
@@ -536,7 +535,7 @@ impl Adaptive {
     }
 }
 
-/// Whether a spin that began now looks where the line comes from: some do, since that takes time.
+/// Whether a spin that began now measures where the line comes from. Some do: it takes time.
 fn looks_at_line(now: u64) -> bool {
     cfg!(loom) || (now / 32).is_multiple_of(LOOK_AT_LINE)
 }
@@ -547,7 +546,7 @@ fn leave_alone(waiter: &Waiter, spins: Spins, now: u64) {
         Role::First(_) if spins.stays() && !waiter.starving => time::delay(STINT / LOOKS_IN_STINT),
         Role::One | Role::Poller if spins.is_remote_line() => {
             let apart = APART.max(u64::from(spins.usual()) / LOOKS_IN_WAIT);
-            // At random, because otherwise polls could always fall on the same part of a section.
+            // Random, because otherwise all polls could be in the same part of a section.
             let random = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
             time::delay(apart + random % apart);
         }
@@ -587,9 +586,9 @@ unsafe impl PlainLock for Adaptive {
         // Release: partner of the Acquires in `try_acquire` and `take`. Relaxed otherwise: no
         // change.
         let release = order!(Release, "adaptive-release");
-        let place_ref = self.noted_place_ref();
-        if place_ref.is_some() {
-            return self.release_contended(place_ref);
+        let qnode_ref = self.noted_qnode_ref();
+        if qnode_ref.is_some() {
+            return self.release_contended(qnode_ref);
         }
         if self.word.compare_exchange(HELD, 0, release, Ordering::Relaxed).is_err() {
             self.release_contended(None);

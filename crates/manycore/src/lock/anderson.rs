@@ -2,9 +2,9 @@
 //!
 //! # Idea
 //!
-//! An arriving thread draws a number, and waits at the slot of that number, a line of its own; a
+//! An arriving thread draws a number, and waits at the slot of that number, a line of its own. A
 //! release calls the next number in the next slot. As in `ticket`, threads are served in the order
-//! in which they drew; but a release disturbs only the next thread.
+//! in which they drew; but a release accesses a line of the next thread only.
 //!
 //! # Source
 //!
@@ -40,18 +40,18 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{CachePadded, array_of, clock, const_new, futex, hint, order, tuning};
 use crate::{LockInfo, Order};
 
-/// How many threads can wait each at a line of its own: a power of two, so that numbers may start
-/// again from 0.
+/// How many threads can each wait at a line of their own. It is a power of two, so that numbers may
+/// start again from 0.
 pub const SLOTS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// Somebody sleeps at the slot; the lower half has the number that was called last.
+/// A thread sleeps at the slot. The lower half is the number that was called last.
 const SLEEPERS: u64 = 1 << 32;
 
 /// Anderson's array lock.
 #[derive(Debug)]
 pub struct Anderson {
     numbers: CachePadded<Numbers>,
-    /// The holder's number; if it has not been drawn, the lock is free. The holder writes it.
+    /// The holder's number. If it has not been drawn, the lock is free. The holder writes it.
     serving: AtomicU32,
     slots: [CachePadded<AtomicU64>; SLOTS],
 }

@@ -1,15 +1,15 @@
-//! `bravo`: a reader-writer lock that its readers get past by a mark in a table.
+//! `bravo`: a reader-writer lock that readers bypass by a mark in a table.
 //!
 //! # Idea
 //!
 //! One table, the same for all locks of the process, has thousands of slots. While a lock is
-//! *biased* towards readers, a reader writes the lock's address into the slot that belongs to it
-//! and the lock, by a hash, and is in; readers on many CPUs then write to different lines. If the
-//! slot is taken, the reader uses the lock below, a [`PhaseRw`]. A writer takes the lock below, and
-//! if there is a bias, revokes it: it shuts the way by the table, looks through all of it and waits
-//! for each reader of its lock. That is slow; so a reader that comes through the lock below may
-//! restore the bias only when nine times as long has passed as the last revocation took. Writers
-//! thus lose a tenth of their time at most.
+//! *biased* towards readers, a reader writes the lock's address into a slot, which a hash of the
+//! thread and the lock chooses, and has the lock. So readers on many CPUs write different lines. If
+//! the slot is in use, the reader acquires the inner lock, a [`PhaseRw`]. A writer acquires the
+//! inner lock. If there is a bias, the writer revokes it: it forbids the use of the table, reads
+//! the whole table, and waits for each reader of its lock. That is slow. So a reader that has the
+//! inner lock may restore the bias only when nine times as long has passed as the last revocation
+//! took. Writers thus lose at most a tenth of their time.
 //!
 //! # Source
 //!
@@ -17,33 +17,33 @@
 //! table of 4096 slots, the factor of nine. There a reader keeps its slot until it releases, and a
 //! writer spins until a slot is cleared. Here:
 //!
-//! - A release reads the thread's slot again, so that there is nothing to keep. Two threads may
-//!   share a slot; then one may clear the mark that the other made, and leave it its hold on the
-//!   lock below. As many holds as readers there are at any time, and to which of them each belongs
-//!   does not matter: a thread that finds no mark in its slot has, or has inherited, a hold on the
-//!   lock below.
+//! - A release reads the thread's slot again, so that a reader need not keep it. Two threads may
+//!   share a slot. Then one may clear the mark of the other, and leaves its own hold on the inner
+//!   lock to that thread. There are always as many holds as readers, and it does not matter which
+//!   hold belongs to which reader: a thread that finds no mark in its slot has a hold on the inner
+//!   lock, either its own or one that was left to it.
 //! - A writer sleeps after some microseconds, and a reader that leaves wakes it.
 //!
 //! # Memory order
 //!
-//! Marks, the bias and the sleeping writer are those of [`SideDoor`]. A slot changes by
-//! compare-and-swaps only, so that a writer that finds no mark of its lock there (Acquire) sees
-//! what each reader did which cleared one (Release), or marked the slot for another lock later. A
-//! thread that inherits a hold on the lock below sees what its first owner did (Acquire), and
-//! passes that on with the hold. The time at which a bias is possible again is written by a writer
-//! and read by readers of the lock below, which orders them.
+//! The rules for marks, the bias and the sleeping writer are those of [`SideDoor`]. A slot changes
+//! by compare-and-swaps only. So a writer that finds no mark of its lock there (Acquire) sees all
+//! accesses of each reader that cleared its mark there (Release), or that marked the slot for
+//! another lock later. A thread to which a hold on the inner lock was left sees what the hold's
+//! first owner did (Acquire), and passes that on with the hold. A writer sets the time at which a
+//! bias is possible again, and readers of the inner lock read it: the inner lock orders them.
 //!
 //! # Cost
 //!
 //! With a bias, a reader executes two compare-and-swaps of its slot, and reads a word that rarely
 //! changes three times. A writer has the cost of `PhaseRw`; with a bias it first reads 4096 slots,
-//! which takes some microseconds. The lock has 40 bytes.
+//! which takes some microseconds. The lock takes 40 bytes.
 //!
 //! # When not to use it
 //!
 //! Where writers are frequent: then it acts as `PhaseRw`, with more to read. A thread that reads
 //! must not acquire the lock for reading again, and has to release it itself. The child of a fork
-//! finds the marks of its parent's threads, as it finds the locks that they held.
+//! finds the marks of its parent's threads, and the locks that they held.
 
 use super::PhaseRw;
 use super::side_door::SideDoor;
@@ -51,7 +51,7 @@ use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{clock, const_new, order, table};
 use crate::{LockInfo, Order, RawRwLock};
 
-/// For how many times the length of a revocation there is no bias after it.
+/// After a revocation there is no bias for this many times the duration of the revocation.
 const INHIBITION: u64 = 9;
 
 /// BRAVO over `phase-rw`. A lock that nobody holds.
@@ -82,7 +82,7 @@ impl Bravo {
         core::ptr::from_ref(self).addr()
     }
 
-    /// Takes the way by the table, if it is there.
+    /// Acquires the lock by the table, if there is a bias.
     #[inline]
     fn try_pass(&self) -> bool {
         if !self.door.looks_open() {
@@ -103,8 +103,7 @@ impl Bravo {
         false
     }
 
-    /// Ends a hold, or an attempt, that has a mark in the table, or otherwise a hold on the lock
-    /// below.
+    /// Ends a hold, or an attempt. It has a mark in the table, or else a hold on the inner lock.
     #[inline]
     fn leave(&self) {
         let (slot, mark) = (table::slot(self.mark()), self.mark());
@@ -127,7 +126,7 @@ impl Bravo {
         }
     }
 
-    /// Restores the bias if it is time. The caller holds the lock below for reading.
+    /// Restores the bias if enough time has passed. The caller holds the inner lock for reading.
     #[inline]
     fn bias(&self) {
         // Relaxed: written under the lock below.
@@ -144,7 +143,8 @@ impl Bravo {
         slot.load(order!(SeqCst, "bravo-scan")) != self.mark()
     }
 
-    /// Waits for all readers that came by the table. The caller holds the lock below for writing.
+    /// Waits for all readers that have marks in the table. The caller holds the inner lock for
+    /// writing.
     #[cold]
     fn revoke(&self) {
         let start = clock::now();
@@ -170,8 +170,8 @@ impl Bravo {
 }
 
 impl Drop for Bravo {
-    /// Takes away the marks of readers that never released it, or the next lock at its address
-    /// would wait for them.
+    /// Removes the marks of readers that never released the lock. Otherwise the next lock at its
+    /// address would wait for them.
     fn drop(&mut self) {
         if self.door.looks_open() {
             for slot in table::slots() {

@@ -3,19 +3,19 @@
 //! # Idea
 //!
 //! A cohort lock, see [`Cohorts`]: the threads of a NUMA node queue as in `mcs`, and only the head
-//! of such a queue competes for the word. So few threads compete, and a simple lock with
-//! exponential back-off is enough, which costs the least without contention.
+//! of such a queue competes for the word. So few threads compete. A simple lock with exponential
+//! back-off, which costs the least without contention, is enough for them.
 //!
 //! # Source
 //!
 //! D. Dice, V. J. Marathe and N. Shavit, "Lock Cohorting: A General Technique for Designing NUMA
-//! Locks", PPoPP 2012. The word is that of [`Exponential`]: there a waiter spins for ever; here it
-//! sleeps at last, as those in the queues do.
+//! Locks", PPoPP 2012. The word is that of [`Exponential`]. In the paper a waiter for the word
+//! spins for ever; here it sleeps after some time, as waiters in the queues do.
 //!
 //! # Memory order
 //!
-//! As for `mcs` within a node. Between nodes the word is acquired and released; a node that passes
-//! the lock on leaves the word held, for any thread of it to release.
+//! As for `mcs` within a NUMA node. Between nodes, the word is acquired and released. A node that
+//! passes the lock on leaves the word held, and any of its threads may release the word.
 //!
 //! # Cost
 //!
@@ -24,9 +24,9 @@
 //!
 //! # When not to use it
 //!
-//! Where nodes have to be served evenly: a thread that backs off notices a release late, and the
-//! releasing node may get the word again immediately. On one NUMA node, where `mcs` does the same
-//! with half the work. A lock is 1 KiB large.
+//! Where NUMA nodes have to be served evenly: a thread in a back-off notices a release late, and
+//! the releasing node may get the word again immediately. On one NUMA node, where `mcs` does the
+//! same with half the work. A lock takes 1 KiB.
 
 use super::Exponential;
 use super::cohort::Cohorts;

@@ -1,25 +1,25 @@
-//! `clh`: a queue in which each waits at the line of the one before it.
+//! `clh`: a queue in which each thread waits at the line of the thread before it.
 //!
 //! # Idea
 //!
 //! The lock is a pointer to the last node of a queue. A thread that comes swaps its node in, and
-//! waits at the node that it got out, which belongs to the thread before it; that one opens it when
-//! it releases. There are no links to follow, so that a release never waits for a successor that
-//! has joined the queue and has not linked itself yet, as it may in `mcs`. Once opened, a node is
-//! for the one that waited there to take away.
+//! waits at the node that it got out. That node belongs to the thread before it, which opens the
+//! node when it releases. There are no links to follow. So a release never waits for a successor
+//! that has joined the queue and has not linked itself yet, as it may in `mcs`. The thread that
+//! waited at a node takes the node away once it is open.
 //!
 //! # Source
 //!
 //! T. S. Craig, "Building FIFO and priority-queuing spin locks from atomic swap", University of
 //! Washington, 1993, and P. Magnusson, A. Landin and E. Hagersten, "Queue Locks on Cache Coherent
-//! Multiprocessors", IPPS 1994. There a waiter spins for ever; here it sleeps in its place after
-//! some microseconds. And there a lock that nobody holds has a node all the same, the last
-//! holder's, by which it is acquired; here a release without a successor takes its node out of the
-//! queue, by a compare-and-swap, so that a free lock is all zero and its memory can go away.
+//! Multiprocessors", IPPS 1994. There a waiter spins for ever; here it sleeps in the queue after
+//! some microseconds. There a free lock still has the last holder's node, by which it is acquired.
+//! Here a release without a successor takes its node out of the queue, by a compare-and-swap, so
+//! that all bytes of a free lock are zero and its memory can be freed.
 //!
 //! # Fork
 //!
-//! If the one thread that a child of a fork has holds the lock, the first that comes in the child
+//! If the only thread of a fork's child holds the lock, the first thread that comes in the child
 //! finds a ghost at the tail, and waits at the holder's node.
 //!
 //! # Memory order
@@ -38,7 +38,7 @@
 //! # When not to use it
 //!
 //! With more runnable threads than CPUs: no thread may overtake the next one in order. On a machine
-//! whose caches are not coherent, a waiter would spin in another's memory.
+//! whose caches are not coherent, a waiter would poll another thread's memory.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -49,7 +49,7 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, node, order, process};
 use crate::{LockInfo, Order};
 
-/// What the successor is told: that the lock is its.
+/// The message to the successor: it has the lock.
 const GRANTED: u32 = MESSAGE;
 
 /// A thread's node in the queue: the thread opens the gate when it releases.

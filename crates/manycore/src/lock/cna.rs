@@ -1,20 +1,21 @@
-//! `cna`: one queue; a release moves waiters on other NUMA nodes out of it.
+//! `cna`: one queue, from which a release removes waiters on other NUMA nodes.
 //!
 //! # Idea
 //!
-//! The queue of `mcs`, and a second one. A release searches the queue for the first waiter on its
-//! own NUMA node, and moves those before it to the end of the second queue. So the lock stays on a
-//! node for as long as threads wait there. If none does, or after a thousand such releases in a row
-//! with others set aside, the second queue is put back at the head of the first, and its eldest
-//! gets the lock. The second queue is handed from holder to holder, so the lock is as small as that
+//! There is the queue of `mcs`, and a second one. A release searches the queue for the first waiter
+//! on its own NUMA node, and moves the waiters before it to the end of the second queue. So the
+//! lock stays on a node while threads wait there. If no thread waits there, or after a thousand
+//! such releases in a row, the second queue is put back before the first, and its oldest waiter
+//! gets the lock. Each holder passes the second queue to the next. So the lock is as small as that
 //! of `mcs`, however many nodes there are.
 //!
 //! # Source
 //!
-//! D. Dice and A. Kogan, "Compact NUMA-Aware Locks", EuroSys 2019. There the second queue is handed
-//! over in the word on which a waiter spins; here beside it, since that word is one to sleep on.
-//! There a release gives up its node with a probability of one in 65536; here it counts, and to
-//! less, for the sake of those who wait. A waiter sleeps after some microseconds.
+//! D. Dice and A. Kogan, "Compact NUMA-Aware Locks", EuroSys 2019. There the second queue is passed
+//! on in the word on which a waiter spins; here it has words of its own, since a waiter sleeps on
+//! that word. There a release leaves its node with a probability of one in 65536; here after a
+//! fixed and smaller number of releases, so that others wait less. A waiter sleeps after some
+//! microseconds.
 //!
 //! # Fork
 //!
@@ -31,8 +32,8 @@
 //! # Cost
 //!
 //! Uncontended: as `mcs`, and a read of a line that the owner has. Contended: a release reads the
-//! line of each waiter that it passes over. It does so once, because such a waiter is then in the
-//! second queue.
+//! line of each waiter that it passes over. It passes over a waiter only once, because the waiter
+//! is then in the second queue.
 //!
 //! # When not to use it
 //!
@@ -51,7 +52,7 @@ use crate::{LockInfo, Order};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// The NUMA node of a holder that has not waited, and so has not determined it.
+/// The NUMA node of a holder that has not waited, and so has not asked for its node.
 const NOWHERE: u32 = u32::MAX;
 
 /// The notes in a queue node. Relaxed throughout: `node` is written before the queue node joins the
@@ -81,8 +82,8 @@ impl Default for Notes {
     }
 }
 
-/// The second queue, which the holder owns. If it has a first queue node it has a last, and none is
-/// behind that.
+/// The second queue, which belongs to the holder. Either it has a first and a last queue node, with
+/// none behind the last; or it is empty.
 struct Aside {
     first: *mut QueueNode<Notes>,
     last: *mut QueueNode<Notes>,
@@ -107,7 +108,7 @@ impl Aside {
     }
 
     /// Removes the first waiter of a NUMA node from the main queue, which begins with `next`, and
-    /// sets aside the waiters before it. None if there is none.
+    /// moves the waiters before it to the second queue. None if there is none.
     ///
     /// # Safety
     ///
@@ -182,8 +183,8 @@ impl Cna {
     }
 }
 
-/// Has the holder leave: `next` is behind it in the main queue, or it has left the queue to the
-/// waiters set aside.
+/// Removes the holder's node: `next` is behind it in the main queue. Or the main queue becomes the
+/// waiters that were set aside.
 ///
 /// # Safety
 ///

@@ -1,12 +1,13 @@
-//! Lock cohorting: a queue for each node of memory, and above them a lock between the nodes.
+//! Lock cohorting: a queue for each NUMA node, and a lock between the nodes.
 //!
 //! # Idea
 //!
-//! A transfer between two caches of one node costs a fraction of one between nodes. So the threads
-//! of a node queue among themselves, and only the head of such a queue *climbs*: it acquires the
-//! lock between the nodes. A thread that releases passes all of it to the next in its own queue; if
-//! there is none, or when that has happened 64 times in a row, it *descends*: it releases the lock
-//! between the nodes, and then tells the next in its queue, if any, to climb.
+//! A transfer between two caches of one NUMA node costs a fraction of one between nodes. So the
+//! threads of a node queue among themselves, and only the head of such a queue *climbs*: it
+//! acquires the lock between the nodes. A thread that releases passes both locks to the next thread
+//! in its own queue. If there is none, or when that has happened 64 times in a row, it *descends*:
+//! it releases the lock between the nodes, and then tells the next thread in its queue, if any, to
+//! climb.
 //!
 //! # Source
 //!
@@ -41,10 +42,10 @@ use super::queue::{Queue, QueueNode};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{CachePadded, array_of, const_new, cpu, node};
 
-/// Queues a lock. On a machine with more nodes, some share one.
+/// The queues of a lock. On a machine with more NUMA nodes, some nodes share a queue.
 pub(super) const QUEUES: usize = if cfg!(loom) { 2 } else { 8 };
 
-/// How often in a row the lock is passed on within a node.
+/// How often in a row the lock is passed on within a NUMA node.
 const PASSES: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// To the next in a queue: climb.
@@ -53,11 +54,11 @@ const CLIMB: u32 = MESSAGE;
 /// to it.
 const PASSED: u32 = MESSAGE + 1;
 
-/// The queues of the nodes, and who holds the lock.
+/// The queues of the NUMA nodes, and the thread that holds the lock.
 #[derive(Debug)]
 pub(super) struct Cohorts {
     queues: [CachePadded<Queue>; QUEUES],
-    /// The holder's queue node, or null. This and the next two are written by the holder.
+    /// The holder's queue node, or null. The holder writes this field and the next two.
     holder: AtomicPtr<QueueNode>,
     /// Which queue it is in.
     queue: AtomicU32,
@@ -99,7 +100,8 @@ impl Cohorts {
         self.note(qnode, number, passes);
     }
 
-    /// Acquires the lock if that needs no wait; returns whether it did. `climb` does the same.
+    /// Acquires the lock if that needs no wait; returns whether it did. `climb` does the same for
+    /// the lock between the nodes.
     pub(super) fn try_acquire(&self, climb: impl FnOnce(usize) -> bool) -> bool {
         let number = cpu::node() as usize % QUEUES;
         let enter = |qnode: NonNull<QueueNode>| {
@@ -152,8 +154,8 @@ impl Cohorts {
         }
     }
 
-    /// The queue of the thread that holds the lock, if one does: to be asked by the thread that
-    /// finds a ghost.
+    /// The queue of the thread that holds the lock, if a thread does. To be called by the thread
+    /// that finds a ghost.
     pub(super) fn holding_queue(&self) -> Option<usize> {
         // Relaxed, here and in `holder`: in this process only the forking thread has held the lock.
         (!self.holder().is_null()).then(|| self.queue.load(Ordering::Relaxed) as usize)

@@ -25,9 +25,9 @@ use crate::sync::Deadline;
 /// assert_eq!(worker.join().unwrap(), Some(7));
 /// ```
 ///
-/// A wait may end although nothing was said: the caller asks its condition again, or has
-/// [`wait_while`](Self::wait_while) do so. Different from parking_lot's, waits with several mutexes
-/// at a time are no error.
+/// A wait may end although there was no notification. So the caller checks its condition again, or
+/// calls [`wait_while`](Self::wait_while), which does so. Unlike in parking_lot, waits with several
+/// mutexes at the same time are no error.
 #[derive(Debug, Default)]
 pub struct Condvar(WaitQueue);
 
@@ -54,8 +54,8 @@ impl Condvar {
         }
     }
 
-    /// As [`wait`](Self::wait), until the deadline at most, such as a `std::time::Instant`; returns
-    /// whether it was notified.
+    /// Does the same as [`wait`](Self::wait), until the deadline at most, such as a
+    /// `std::time::Instant`; returns whether it was notified.
     pub fn wait_until<R: RawMutex, T: ?Sized>(
         &self,
         guard: &mut MutexGuard<'_, R, T>,
@@ -64,7 +64,8 @@ impl Condvar {
         self.wait_at_most(guard, Some(deadline.into()))
     }
 
-    /// As [`wait`](Self::wait), for this time at most; returns whether it was notified.
+    /// Does the same as [`wait`](Self::wait), for this time at most; returns whether it was
+    /// notified.
     #[cfg(any(feature = "sim", all(target_os = "linux", not(manycore_bare))))]
     pub fn wait_for<R: RawMutex, T: ?Sized>(
         &self,

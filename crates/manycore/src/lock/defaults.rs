@@ -1,9 +1,9 @@
-//! `Mutex` and `RwLock`: the locks to begin with, around the data that they protect.
+//! `Mutex` and `RwLock`: the default locks, with the data that they protect.
 
 use super::{Adaptive, AdaptiveRw};
 
-/// Data that one thread uses at a time: [`Adaptive`] around it. It can be a `static`, takes 16
-/// bytes beside the data, allocates nothing, and is not poisoned by a panic.
+/// Data that one thread uses at a time, with an [`Adaptive`] lock. It can be a `static`, takes 16
+/// bytes in addition to the data, allocates nothing, and is not poisoned by a panic.
 ///
 /// ```
 /// use manycore::Mutex;
@@ -23,8 +23,8 @@ pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Adaptive, T>;
 /// A part of the data of a [`Mutex`] while it is locked, by [`lock_api::MutexGuard::map`].
 pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, Adaptive, T>;
 
-/// Data that many threads read at a time, or one changes: [`AdaptiveRw`] around it. While writers
-/// are rare, readers on different CPUs write no cache line in common.
+/// Data that many threads read at the same time, or one changes, with an [`AdaptiveRw`] lock. While
+/// writers are rare, readers on different CPUs write no cache line in common.
 ///
 /// ```
 /// use manycore::RwLock;

@@ -2,12 +2,12 @@
 //!
 //! # Idea
 //!
-//! Each poll of the lock's word takes its line from the holder, so polls are far apart: up to
-//! twenty, with 64 to 127 pauses between two, a number that each wait draws anew, so that two
-//! waiters do not fall into step. While no thread sleeps any number of waiters may poll in this
-//! way. A waiter that finds a sleeper stops polling, since a release then wakes that one. The lock
-//! counts its sleepers: with four of them a waiter that finds the word *contended* does not poll at
-//! all. It marks the word and sleeps, as in [`Futex`].
+//! Each poll of the lock's word takes its line from the holder, so polls are far apart. A waiter
+//! polls up to twenty times, with 64 to 127 pauses between two polls. Each wait draws this number
+//! anew, so that two waiters do not poll at the same moments. While no thread sleeps, any number of
+//! waiters may poll in this way. A waiter that finds a sleeper stops polling, since a release then
+//! wakes the sleeper. The lock counts its sleepers. With four of them, a waiter that finds the word
+//! *contended* does not poll at all: it marks the word and sleeps, as in [`Futex`].
 //!
 //! # Source
 //!
@@ -21,8 +21,8 @@
 //!
 //! # Memory order
 //!
-//! The same as for [`Futex`]: all accesses are its own, except those to the count. The count
-//! decides how a thread waits and orders nothing (Relaxed).
+//! The same as for [`Futex`], which makes all accesses except those to the count. The count decides
+//! how a thread waits and orders nothing (Relaxed).
 //!
 //! # Cost
 //!
@@ -50,7 +50,7 @@ const PROBES: u32 = 20;
 /// Pauses between two polls: this many, and up to as many more.
 const PAUSES: u32 = 64;
 
-/// A three-state mutex with a count of those who sleep.
+/// A mutex with three states, and a count of its sleepers.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct DepthGated {
@@ -66,8 +66,8 @@ impl DepthGated {
         }
     }
 
-    /// Acquires the lock by polling; returns whether that succeeded in time, before another thread
-    /// slept.
+    /// Acquires the lock by polling; returns false if another thread sleeps first, or the polls are
+    /// used up.
     fn spin(&self) -> bool {
         // Relaxed: see the page.
         let deep = self.sleepers.load(Ordering::Relaxed) >= SLEEPERS;

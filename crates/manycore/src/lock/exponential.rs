@@ -3,8 +3,7 @@
 //! # Idea
 //!
 //! Test-and-test-and-set with exponential back-off, the best of the simple spin locks on empty
-//! critical sections: a waiter that has failed often assumes that many wait, and comes back less
-//! often.
+//! critical sections: a waiter that has failed often assumes that many wait, and tests less often.
 //!
 //! # Source
 //!
@@ -19,8 +18,8 @@
 //!
 //! # Cost
 //!
-//! Contended, a waiter polls rarely, and notices a free lock late: it may miss it for most of a
-//! long delay. A waiter that uses all its rounds has wasted milliseconds of CPU time.
+//! Contended, a waiter polls rarely, and notices a free lock late, by up to a long delay. A waiter
+//! that uses all its rounds has wasted milliseconds of CPU time.
 //!
 //! # When not to use it
 //!

@@ -2,10 +2,10 @@
 //!
 //! # Idea
 //!
-//! The word says *free*, *held*, or *held and somebody may sleep*. An acquisition without
+//! The word's states are *free*, *held*, and *held and a thread may sleep*. An acquisition without
 //! contention is one compare-and-swap, a release one swap. The kernel is called only to sleep, and
-//! to wake when the word says that somebody may sleep. A waiter does not spin: it marks the word
-//! and sleeps until it finds it free.
+//! to wake a thread in the third state. A waiter does not spin: it marks the word, and sleeps until
+//! it finds the word free.
 //!
 //! # Source
 //!
@@ -37,8 +37,9 @@ use crate::{LockInfo, Order};
 
 pub(super) const FREE: u32 = 0;
 pub(super) const HELD: u32 = 1;
-/// Held, and somebody may sleep: a waiter sets it before it sleeps, and keeps it when it acquires
-/// after a sleep because it cannot know whether others sleep on. One wake-up too many is the price.
+/// Held, and a thread may sleep. A waiter sets this before it sleeps. It also sets it when it
+/// acquires the lock after a sleep, because it cannot know whether others are still asleep. So
+/// there may be one wake-up too many.
 pub(super) const CONTENDED: u32 = 2;
 
 /// The three-state futex mutex.
@@ -69,7 +70,7 @@ impl Futex {
         self.state.load(Ordering::Relaxed) // Relaxed: as in `looks_free`
     }
 
-    /// Acquires the lock if it is free, leaving it in the given state; returns whether it did.
+    /// Acquires the lock if it is free, and sets the given state; returns whether it did.
     #[inline]
     pub(super) fn try_take(&self, state: u32) -> bool {
         // Acquire: partner of the Release in `release`. Relaxed on failure: nothing was acquired.
@@ -86,7 +87,7 @@ impl Futex {
 
     /// Sleeps while the lock is held and contended, until a release or the deadline.
     ///
-    /// After a time-out the mark stays: the next release makes one needless wake-up.
+    /// After a time-out the mark stays: the next release makes a wake-up that no thread needs.
     pub(super) fn sleep(&self, deadline: Option<Deadline>) -> Woken {
         futex::wait(&self.state, CONTENDED, deadline)
     }
@@ -105,8 +106,8 @@ impl Futex {
     }
 }
 
-/// The methods of a lock that has the word of a [`Futex`], and waits for it in its own way. For use
-/// in an implementation of [`PlainLock`].
+/// The methods of a lock that has the word of a [`Futex`], and its own way of waiting. For use in
+/// an implementation of [`PlainLock`].
 macro_rules! acquires_by_word {
     () => {
         #[inline]

@@ -1,8 +1,8 @@
 //! A word at which one thread waits until another writes a message into it.
 //!
-//! The waiter spins for `tuning::spin_limit`, some microseconds, and then sleeps: so programs with
-//! more threads than CPUs get on, under algorithms that were published with waiters which spin for
-//! ever.
+//! The waiter spins for `tuning::spin_limit`, some microseconds, and then sleeps. So programs with
+//! more threads than CPUs make progress, also with algorithms whose published form has waiters spin
+//! for ever.
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Deadline, Woken, clock, const_new, futex, hint, mortal, order, tuning};
@@ -10,13 +10,14 @@ use crate::sync::{Deadline, Woken, clock, const_new, futex, hint, mortal, order,
 const SHUT: u32 = 0;
 const SHUT_ASLEEP: u32 = 1;
 
-/// The waiter has left: a thread that opens the gate has to take care of it.
+/// The waiter has left: a thread that opens the gate has to dispose of it.
 const ABANDONED: u32 = u32::MAX;
 
 /// Messages are numbers from here on, below [`ABANDONED`].
 pub(super) const MESSAGE: u32 = 2;
 
-/// A word at which one thread waits until another writes a message into it. All zero is shut.
+/// A word at which one thread waits until another writes a message into it. If all bytes are zero,
+/// the gate is shut.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Gate {
@@ -43,7 +44,7 @@ impl Gate {
         self.wait_after(tuning::spin_limit())
     }
 
-    /// As `wait`, but polls for `limit` ticks before it sleeps.
+    /// Does the same as `wait`, but polls for `limit` ticks before it sleeps.
     #[inline]
     pub fn wait_after(&self, limit: u64) -> u32 {
         match self.spin(limit) {
@@ -58,7 +59,7 @@ impl Gate {
         self.spin(tuning::spin_limit()).or_else(|| self.sleep(deadline))
     }
 
-    /// Looks for the message for this many ticks at most, and at least once.
+    /// Polls for the message for this many ticks at most, and at least once.
     #[inline]
     pub fn spin(&self, limit: u64) -> Option<u32> {
         let start = clock::now();
@@ -101,8 +102,8 @@ impl Gate {
         &self.word
     }
 
-    /// Shuts it for the next message: to be called by the waiter, which has got one, before any
-    /// thread can send another.
+    /// Shuts the gate for the next message. To be called by the waiter, which has got a message,
+    /// before any thread can send another.
     #[inline]
     pub fn shut(&self) {
         // Relaxed: whatever lets the next sender know orders this before it.
@@ -130,8 +131,8 @@ impl Gate {
         self.word.compare_exchange(SHUT_ASLEEP, ABANDONED, left, Ordering::Relaxed).is_ok()
     }
 
-    /// Writes the message; returns whether a waiter will read it. If so, the gate may be gone from
-    /// then on. If not, its waiter has left.
+    /// Writes the message; returns whether a waiter will read it. If so, the gate's memory may be
+    /// freed at once. If not, the waiter has left.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! A lock that is held, and released at the end even of a section that panics.
+//! A lock that is held, and that is released even if the section panics.
 
 use crate::RawLock;
 

@@ -6,7 +6,7 @@ use super::queue::{Queue, QueueNode};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, node};
 
-/// The queue, and the thread at its head. All zero is a free lock.
+/// The queue, and the thread at its head. If all bytes are zero, the lock is free.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct HeldQueue<N> {
@@ -48,12 +48,12 @@ impl<N: Default> HeldQueue<N> {
         self.note(qnode);
     }
 
-    /// Releases the lock: `pass_on` has the holder's node leave the queue, and tells another if
-    /// there is one.
+    /// Releases the lock: `pass_on` removes the holder's node from the queue, and tells the next
+    /// thread if there is one.
     ///
     /// # Safety
     ///
-    /// The caller holds the lock, and its node has left when `pass_on` returns.
+    /// The caller holds the lock, and its node is no longer in the queue when `pass_on` returns.
     #[inline]
     pub(super) unsafe fn release(&self, pass_on: impl FnOnce(&Queue<N>, *mut QueueNode<N>)) {
         let qnode = self.holder();

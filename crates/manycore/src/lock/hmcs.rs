@@ -1,18 +1,18 @@
-//! `hmcs`: a tree of `mcs` queues, one for each node of memory, and one of the nodes.
+//! `hmcs`: a tree of `mcs` queues, with a queue for each NUMA node, and a queue of the nodes.
 //!
 //! # Idea
 //!
-//! The threads of a NUMA node queue as in `mcs`, and the head of such a queue enters its node's
-//! queue node into the queue of the nodes. A release passes the lock on within the node, with a
-//! message that counts such passes in a row. After 64 of them, or if no thread waits there, it
-//! releases to the next node, and tells the next thread of its own node that the node has to queue
-//! again.
+//! The threads of a NUMA node queue as in `mcs`, and the head of such a queue adds the node's queue
+//! node to the queue of the nodes. A release passes the lock on within the NUMA node, with a
+//! message that counts such releases in a row. After 64 of them, or if no thread waits there, it
+//! releases the lock to the next NUMA node, and tells the next thread of its own node that the node
+//! has to queue again.
 //!
 //! # Source
 //!
 //! M. Chabbi, M. Fagan and J. Mellor-Crummey, "High Performance Locks for Multi-level NUMA
-//! Systems", PPoPP 2015. There the tree has any depth; here it has two levels, those that the
-//! operating system tells apart. A waiter sleeps after some microseconds. The queues of the nodes
+//! Systems", PPoPP 2015. There the tree has any depth; here it has the two levels that the
+//! operating system reports. A waiter sleeps after some microseconds. The queues of the NUMA nodes
 //! are those of [`Cohorts`].
 //!
 //! # Memory order
@@ -27,8 +27,8 @@
 //!
 //! # When not to use it
 //!
-//! As for `mcs`; and on one node of memory, where `mcs` is the same with half the work. A lock is 2
-//! KiB large.
+//! As for `mcs`; and on one NUMA node, where `mcs` does the same with half the work. A lock takes 2
+//! KiB.
 
 use super::cohort::{Cohorts, QUEUES};
 use super::gate::MESSAGE;

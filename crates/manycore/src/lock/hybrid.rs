@@ -2,18 +2,17 @@
 //!
 //! # Idea
 //!
-//! Spinning has the higher peak, giving up the CPU the steadier throughput. While load is low the
-//! lock comes free soon, and a waiter that spins as in `innodb` gets it; one that has spun for as
-//! long as giving up the CPU costs does so from then on. Whatever it should have done from the
-//! start, it has wasted no more than about that once again: the argument for renting skis before
-//! buying them.
+//! Spinning has the higher peak, and giving up the CPU the steadier throughput. While load is low
+//! the lock becomes free soon, and a waiter that spins as in `innodb` gets it. A waiter that has
+//! spun for as long as giving up the CPU costs gives it up from then on. So a waiter wastes at most
+//! about twice what the better choice would have cost: the argument of the ski-rental problem.
 //!
 //! # Source
 //!
 //! H. Han, "Locking in practice", Section 4.2, *Hybrid Locking*: "measure the time of `sleep(0)`,
-//! and for that long do not switch contexts". It is measured here at the first wait
-//! (`tuning::give_up_cost`), for the way of giving up that is chosen. The paper does not say how
-//! often a waiter gives up before it blocks: here, SpinRound times.
+//! and for that long do not switch contexts". The time is measured here at the first wait
+//! (`tuning::give_up_cost`), for the chosen way of giving up the CPU. The paper does not say how
+//! often a waiter gives up the CPU before it blocks: here, SpinRound times.
 //!
 //! # Memory order
 //!
@@ -38,7 +37,7 @@ use crate::{LockInfo, Order};
 /// Spins for the cost of giving up the CPU, then gives it up, then blocks.
 pub type Hybrid = SpinThenBlock<HybridPatience>;
 
-/// Random delays at first, from a moment on the CPU given up.
+/// Random delays at first; later the waiter gives up the CPU instead.
 #[derive(Debug)]
 pub struct HybridPatience {
     delays: RandomDelays,

@@ -1,15 +1,15 @@
 //! `innodb`: test, delay for a random time, test again; after some rounds block. `half-spin` does
-//! so in half the rounds, `double-delay` with delays twice as long.
+//! so in half as many rounds, `double-delay` with delays twice as long.
 //!
 //! # Idea
 //!
-//! Waiters that test the lock at every moment keep its cache line moving, and all contend at the
-//! moment at which it becomes free. Delays of random length spread them out. The CPU stays with the
-//! waiter, in the hope that the lock is free sooner than a sleep and a wake-up would take.
+//! If waiters test the lock all the time, its cache line moves all the time, and all of them
+//! contend when it becomes free. Delays of random length spread the tests out. The waiter keeps its
+//! CPU, since the lock is probably free sooner than a sleep and a wake-up would take.
 //!
-//! Against contention try longer delays first: fewer tests in the same number of rounds, and a
-//! longer spin before a waiter blocks. If spinning takes CPUs from threads that could use them, try
-//! less of it.
+//! Against contention try longer delays first: then there are fewer tests in the same number of
+//! rounds, and a longer spin before a waiter blocks. If spinning takes CPUs from threads that could
+//! use them, reduce the rounds.
 //!
 //! # Source
 //!
@@ -30,9 +30,9 @@
 //!
 //! # When not to use it
 //!
-//! When threads outnumber CPUs: throughput then falls as CPUs are added, because waiters run in
-//! place of holders. With `double-delay` it falls earlier; `half-spin` moves the load at which it
-//! does, and does not prevent the fall.
+//! When threads outnumber CPUs: throughput then falls as CPUs are added, because waiters run
+//! instead of holders. With `double-delay` it falls at a lower load; `half-spin` changes this load,
+//! but does not prevent the fall.
 
 use super::spin_then_block::{Patience, RandomDelays, SpinThenBlock};
 use crate::sync::tuning;

@@ -1,18 +1,18 @@
-//! A pointer to a node of a queue, which tells in which process it was written.
+//! A pointer to a node of a queue, which also tells in which process it was written.
 //!
-//! The child of a fork has one thread. In a queue that it finds in its memory, the nodes belong to
-//! threads that it does not have; those on stacks are memory for new threads. So each pointer
-//! carries, in the bits that alignment leaves free, the [`process::generation`] in which it was
-//! written: a pointer to a node of another process is never followed.
+//! The child of a fork has one thread. The nodes of a queue in its memory belong to threads that it
+//! does not have; and where nodes were on stacks, the memory is reused for new threads. So each
+//! pointer contains, in the bits that alignment leaves free, the [`process::generation`] in which
+//! it was written. A pointer to a node of another process is never followed.
 
 use core::marker::PhantomData;
 
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{const_new, mortal, process};
 
-/// Nodes are aligned to at least this, so that this many generations can be told apart. A lock that
-/// was contended at a fork, and is not used again before its process has forked as often in one
-/// line of descent, would be mistaken.
+/// Nodes have at least this alignment, so that this many generations can be told apart. A lock
+/// would be mistaken if it was contended at a fork, and is not used again before its process and
+/// descendants have forked this often.
 const ALIGNMENT: usize = 64;
 
 /// What a link points to.
@@ -24,7 +24,7 @@ pub(super) enum Linked<T> {
     Ghost,
 }
 
-/// A link of a queue. All zero points to nothing.
+/// A link of a queue. If all bytes are zero, it points to nothing.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(super) struct Link<T> {
@@ -75,8 +75,8 @@ impl<T> Link<T> {
         self.pass(node, generation, core::ptr::null_mut(), order)
     }
 
-    /// If the link points to this node since that generation, makes it point to another, or makes
-    /// it null; returns whether it did.
+    /// If the link points to this node since that generation, replaces it by a link to another node
+    /// or by null; returns whether it did.
     #[inline]
     pub(super) fn pass(&self, node: *mut T, generation: u32, to: *mut T, order: Ordering) -> bool {
         self.replace(written_in(node, generation), null_or_written_now(to), order)

@@ -1,20 +1,20 @@
-//! `malthusian`: a queue that is kept short, by setting aside the waiters that are not needed to
-//! keep the lock busy.
+//! `malthusian`: a short queue, because releases set aside the waiters that are not needed to keep
+//! the lock busy.
 //!
 //! # Idea
 //!
-//! A lock that is always held is not held more by having more threads wait for it; but each that
-//! comes round again has its data in a cache and its turn on a CPU. So of two or more waiters a
-//! release *culls* the first: moves it from the queue to a passive set, where it sleeps, and hands
-//! the lock to the second. A few threads then pass the lock round among themselves, as many as keep
-//! it busy. If a release finds nobody in the queue, the youngest of the passive set gets the lock;
-//! and in every thousandth the eldest, so that nobody waits for ever.
+//! More waiters do not keep a lock busier that is always held. But each thread that acquires it
+//! again needs its data in a cache, and a CPU. So, if there are two or more waiters, a release
+//! *culls* the first: it moves the first to a passive set, where that waiter sleeps, and hands the
+//! lock to the second. A few threads then pass the lock among themselves, as many as keep it busy.
+//! If a release finds no waiter in the queue, the youngest of the passive set gets the lock. By
+//! every thousandth release the oldest gets it, so that no thread waits for ever.
 //!
 //! # Source
 //!
 //! D. Dice, "Malthusian Locks", EuroSys 2017, its lock MCSCR. There the passive set is part of the
-//! lock; here it is handed from holder to holder, so that the lock is as small as that of `mcs`.
-//! There a release calls the eldest with a probability of one in a thousand; here it counts. A
+//! lock. Here each holder passes it to the next, so that the lock is as small as that of `mcs`.
+//! There a release calls the oldest with a probability of one in a thousand; here it counts. A
 //! waiter sleeps after some microseconds.
 //!
 //! # Fork
@@ -89,7 +89,7 @@ impl Pointer {
     }
 }
 
-/// The passive set, in the holder's hands. With a youngest it has an eldest.
+/// The passive set, which belongs to the holder. If it has a youngest waiter, it has an oldest one.
 struct Passive {
     youngest: *mut QueueNode<Notes>,
     eldest: *mut QueueNode<Notes>,
@@ -112,11 +112,11 @@ impl Passive {
         self.youngest.is_null()
     }
 
-    /// Puts in somebody who is taken out of the queue.
+    /// Adds a waiter that was removed from the queue.
     ///
     /// # Safety
     ///
-    /// The caller is the holder, and the node one of a thread that waits.
+    /// The caller is the holder, and the node belongs to a thread that waits.
     unsafe fn put(&mut self, qnode: *mut QueueNode<Notes>) {
         // SAFETY: a node stays until its thread has its message, and only the holder, which is the
         // caller, sends one: so `qnode` and the nodes of the passive set are valid.
@@ -190,8 +190,8 @@ impl Malthusian {
     }
 }
 
-/// Hands the lock over: `next` is behind the holder in the queue; or one of the passive set gets
-/// the queue, the eldest if that is due.
+/// Hands the lock over: `next` is behind the holder in the queue. Or a waiter of the passive set
+/// gets the queue: the oldest if it is the oldest's turn.
 ///
 /// # Safety
 ///

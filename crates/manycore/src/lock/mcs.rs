@@ -3,20 +3,20 @@
 //! # Idea
 //!
 //! The lock is a pointer to the last node of a queue. A thread that comes swaps its node in and
-//! links it behind the one that it got out; then it waits at its own node, where nobody disturbs
-//! it, until its predecessor hands the lock over. So a hand-off is one line transfer however many
-//! wait, and service is strictly in order of arrival.
+//! links it behind the node that it got out. Then it waits at its own node, which only its
+//! predecessor writes, to hand the lock over. So a hand-off is one line transfer however many wait,
+//! and service is strictly in order of arrival.
 //!
 //! # Source
 //!
 //! J. M. Mellor-Crummey and M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
 //! Multiprocessors", ACM TOCS 9(1), 1991. There a waiter spins for ever. Here it spins for
-//! `tuning::spin_limit`, some microseconds, and then sleeps in its place, so that programs with
-//! more threads than CPUs do get on. A waiter whose deadline passes leaves its node behind, for
-//! a thread that would hand it the lock to take away, as in B. He, W. N. Scherer and M. L. Scott,
-//! "Preemption Adaptivity in Time-Published Queue-Based Spin Locks", HiPC 2005.
+//! `tuning::spin_limit`, some microseconds, and then sleeps in the queue, so that programs with
+//! more threads than CPUs make progress. A waiter whose deadline passes leaves its node in the
+//! queue; a thread that would hand it the lock removes the node. This is as in B. He, W. N. Scherer
+//! and M. L. Scott, "Preemption Adaptivity in Time-Published Queue-Based Spin Locks", HiPC 2005.
 //!
-//! In place of another lock, which has no node to lend, the node comes from
+//! In place of another lock, the caller has no node for the lock. Then the node comes from
 //! [`sync::node`](crate::sync::node) and is remembered beside the tail.
 //!
 //! # Fork
@@ -24,16 +24,16 @@
 //! The child of a fork has none of the waiting threads. If its only thread holds the lock, the
 //! first thread that comes in the child finds a ghost at the tail and links itself behind the
 //! holder. When the holder releases, its node shows that its earlier link is invalid. (This does
-//! not hold where callers lend their nodes: such a lock that is held over a fork must have no
-//! waiters at the fork.)
+//! not hold where callers provide their nodes: such a lock must have no waiters when it is held
+//! over a fork.)
 //!
 //! # Memory order
 //!
 //! The swap of the tail publishes the node to the successor (Release) and sees the predecessor's
 //! (Acquire); the successor's link (Release) shows its node to the holder (Acquire). The hand-over
-//! is a message at the waiter's [gate](super::Gate); where nobody waits, the release empties the
-//! tail (Release) and the next swap finds it empty (Acquire). One that leaves says so by a
-//! compare-and-swap of its gate (Release), before the hand-over takes its node away (Acquire).
+//! is a message at the waiter's [gate](super::Gate); where no thread waits, the release empties the
+//! tail (Release) and the next swap finds it empty (Acquire). A waiter that leaves announces it by
+//! a compare-and-swap of its gate (Release), before the hand-over takes its node away (Acquire).
 //!
 //! # Cost
 //!
@@ -58,8 +58,8 @@ use crate::{LockInfo, Order, RawLock};
 /// To the one that gets the lock.
 const GRANTED: u32 = MESSAGE;
 
-/// Other threads write to it while its owner still has a `&mut` to it, which is allowed only in a
-/// type that cannot be assumed to move.
+/// Other threads write to the node while its owner still has a `&mut` to it, which is allowed only
+/// in a type that cannot be assumed to move.
 type Pinned = QueueNode<PhantomPinned>;
 
 /// A waiter's or the holder's node in the queue.
@@ -72,7 +72,7 @@ pub struct McsNode(Pinned);
 #[repr(C)]
 pub struct Mcs {
     queue: Queue<PhantomPinned>,
-    /// The holder's node if it comes from `sync::node`. Written by the holder.
+    /// The holder's node if it comes from `sync::node`. The holder writes this field.
     holder: AtomicPtr<Pinned>,
 }
 
@@ -90,8 +90,8 @@ impl Mcs {
         }
     }
 
-    // Relaxed, both: read by its own thread, and by one that finds a ghost at the end of the queue;
-    // in that process only the forking thread has held the lock.
+    // Relaxed, both. They are read by the thread that wrote them, and by a thread that finds a
+    // ghost at the end of the queue. In that process only the forking thread has held the lock.
 
     fn holder(&self) -> *mut Pinned {
         self.holder.load(Ordering::Relaxed) // Relaxed: as said
@@ -187,8 +187,8 @@ unsafe impl PlainLock for Mcs {
             }
             hint::sleep(pause_ns);
             // A thread joins only a queue that moves: behind a lock that is held for a long time,
-            // abandoned nodes would pile up. (A single thread that acquires the lock again and
-            // again, with the same node, looks as if it held the lock all the time.)
+            // abandoned nodes would accumulate. (If a single thread acquires the lock again and
+            // again with the same node, it seems to hold the lock all the time.)
             if self.holder() != holder {
                 return self.enter_inline(Some(deadline));
             }

@@ -3,27 +3,26 @@
 //!
 //! # Idea
 //!
-//! A strict queue with more threads than CPUs waits, at every hand-off, for the one thread whose
-//! turn it is to be scheduled. Here the lock is a word, and the queue is that of the threads which
-//! wait for the word. A thread that comes may take the word if it is free, past the queue; else it
-//! joins the queue. Only the head of the queue watches the word: it spins for a while and then
-//! sleeps on it. A release frees the word and wakes the head if it sleeps; until the head runs,
-//! others may have the lock. If they have overtaken it too often, the head *reserves* the lock, and
-//! nobody bypasses it any more.
+//! In a strict queue with more threads than CPUs, each hand-off waits until a certain thread is
+//! scheduled. Here the lock is a word, and threads queue for the word. A thread that comes may take
+//! the word if it is free, past the queue; otherwise it joins the queue. Only the head of the queue
+//! polls the word: it spins for a while and then sleeps on it. A release clears the word and wakes
+//! the head if it sleeps. Until the head runs, others may have the lock. If they have overtaken it
+//! too often, the head *reserves* the lock, and no thread bypasses it any more.
 //!
 //! # Source
 //!
-//! The queue: Mellor-Crummey and Scott, ACM TOCS 9(1), 1991. A word before it: the queued spin lock
-//! of Linux (W. Long and P. Zijlstra, 2014) and D. Dice, "Malthusian Locks", EuroSys 2017,
-//! Section 4. The bound on overtaking is ours.
+//! The queue: Mellor-Crummey and Scott, ACM TOCS 9(1), 1991. A word before the queue: the queued
+//! spin lock of Linux (W. Long and P. Zijlstra, 2014) and D. Dice, "Malthusian Locks", EuroSys
+//! 2017, Section 4. The bound on overtaking is ours.
 //!
 //! # Memory order
 //!
 //! Exclusion is by the word alone, see [`TopWord`]: acquired by a compare-and-swap (Acquire),
 //! released by a read-modify-write that clears it (Release). In the queue, the swap of the tail and
-//! the link make the nodes visible. Passing on the place at the head needs no order: it is done by
-//! a holder of the lock, and the new head leaves only when it has acquired the word after that. A
-//! head that sleeps has marked the word; the release that clears the mark wakes it.
+//! the link make the nodes visible. To make the next thread the head needs no order: a holder of
+//! the lock does it, and the new head leaves only when it has acquired the word after that. A head
+//! that sleeps has marked the word; the release that clears the mark wakes it.
 //!
 //! # Fork
 //!
@@ -82,7 +81,7 @@ impl McsBypass {
         }
     }
 
-    /// Waits in the queue, and at its head for the word.
+    /// Waits in the queue until this is the head, and then for the word.
     #[cold]
     fn wait(&self) {
         let node = Node { next: Link::new(), state: AtomicU32::new(QUEUED) };

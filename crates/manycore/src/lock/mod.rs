@@ -3,15 +3,15 @@
 //! Every lock implements [`RawLock`](crate::RawLock), and [`PlainLock`], which `lock_api` uses.
 //! Locks that fit into a pthread mutex are [`InlineLock`]s: `manycore run` can put them into an
 //! unmodified program; the others are library-only. [`for_each_lock`](crate::for_each_lock) is the
-//! registry: a lock that is named there appears in `manycore locks`, in `run`, in the benchmarks
-//! and in every test suite.
+//! registry: a lock in this list is in `manycore locks`, in `run`, in the benchmarks and in every
+//! test suite.
 //!
 //! Reader-writer locks implement [`RawRwLock`](crate::RawRwLock), and have a registry of their own,
 //! [`for_each_rw_lock`](crate::for_each_rw_lock). `manycore run` puts the first of them,
 //! [`AdaptiveRw`], into a program.
 //!
-//! With the feature `lock_api`, which is on unless switched off, all of them hold data. `Mutex` and
-//! `RwLock` are the ones to begin with; the others have the same methods:
+//! With the feature `lock_api`, which is on by default, all of them contain the data that they
+//! protect. `Mutex` and `RwLock` are the default locks; the others have the same methods:
 //!
 //! ```
 //! # #[cfg(feature = "lock_api")] {
@@ -32,8 +32,8 @@
 //! # }
 //! ```
 //!
-//! Beside them is [`WaitQueue`], waiting for a condition with any mutex; with the feature
-//! `lock_api` there is a `Condvar` for its guards.
+//! [`WaitQueue`] is for waiting for a condition, with any mutex. With the feature `lock_api`, there
+//! is also a `Condvar` for the guards of mutexes.
 
 mod adaptive;
 mod adaptive_rw;

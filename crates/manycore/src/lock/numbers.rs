@@ -1,5 +1,5 @@
-//! Numbers that threads draw to be served in their order, and that the child of a fork tells from
-//! its parent's.
+//! Numbers that threads draw, to be served in this order. The child of a fork distinguishes its
+//! numbers from its parent's.
 //!
 //! Relaxed throughout: drawing orders nothing by itself. A thread that draws a number checks
 //! afterwards, or has checked before, whether the number is served, and that check orders.
@@ -11,9 +11,9 @@ use crate::sync::{const_new, process};
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(super) struct Numbers {
-    /// The upper half is the next number to be drawn; the lower half is the
-    /// [`process::generation`] of the drawn numbers. But a child may draw its first number, for a
-    /// free lock, in the generation of its parent.
+    /// The upper half is the next number to be drawn; the lower half is the [`process::generation`]
+    /// of the drawn numbers. For a free lock, a child may draw its first number in the generation
+    /// of its parent.
     next: AtomicU64,
 }
 
@@ -40,7 +40,8 @@ impl Numbers {
             && self.next.compare_exchange(word, word.wrapping_add(DRAW), done, failed).is_ok()
     }
 
-    /// Draws a number, when the one in `serving` has been drawn, if only in the parent.
+    /// Draws a number, when the one in `serving` has been drawn, in this process or only in its
+    /// parent.
     pub(super) fn draw(&self, serving: &AtomicU32) -> u32 {
         loop {
             let word = self.next.fetch_add(DRAW, Ordering::Relaxed);
@@ -51,8 +52,8 @@ impl Numbers {
         }
     }
 
-    /// Called in the child of a fork, whose thread holds the lock: the numbers after its own are
-    /// with the parent's threads.
+    /// Called in the child of a fork, whose thread holds the lock: the numbers after its own belong
+    /// to the parent's threads.
     #[inline]
     pub(super) fn void_those_of_the_parent(&self, serving: &AtomicU32) {
         if !is_current(self.next.load(Ordering::Relaxed)) {

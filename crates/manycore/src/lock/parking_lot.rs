@@ -4,18 +4,19 @@
 //! # Idea
 //!
 //! The word says whether the lock is held, and whether a thread is *parked*. A waiter polls a few
-//! times: after 2, 4 and 8 pauses, then after each of seven yields of its CPU; it stops as soon as
+//! times: after 2, 4 and 8 pauses, then after each of seven yields of its CPU. It stops as soon as
 //! a thread is parked. Then it sets the second bit and parks: it goes to the end of a queue in a
-//! table, whose bucket the lock's address chooses, and sleeps on a word of its own. A release that
-//! finds the bit wakes the lock's first parked thread, and leaves the lock free meanwhile, for the
+//! table, whose bucket is chosen by the lock's address, and sleeps on a word of its own. A release
+//! that finds the bit wakes the lock's first parked thread. Meanwhile the lock is free, for the
 //! next thread that comes.
 //!
 //! # Source
 //!
 //! A. d'Antras, `parking_lot`, 2016, after the `WTF::ParkingLot` of WebKit (F. Pizlo, "Locking in
 //! WebKit", 2016): written anew here after its description. There a bucket hands the lock over,
-//! rather than to free it, when up to a millisecond has passed since it last did so; here at every
-//! thousandth wake-up. There the table grows with the number of threads; here it has 256 buckets.
+//! rather than freeing it, when up to a millisecond has passed since its last hand-over; here at
+//! every thousandth wake-up. There the table grows with the number of threads; here it has 256
+//! buckets.
 //!
 //! # Fork
 //!
@@ -31,12 +32,12 @@
 //!
 //! # Cost
 //!
-//! Uncontended: two compare-and-swaps. Contended: beside sleeping and waking, the lock of a bucket
-//! on each side. All threads that park at one lock contend for the same bucket.
+//! Uncontended: two compare-and-swaps. Contended: in addition to sleeping and waking, the lock of a
+//! bucket on each side. All threads that park at one lock contend for the same bucket.
 //!
 //! # When not to use it
 //!
-//! With many CPUs and one lock that is always wanted: the bucket's lock is the next bottleneck.
+//! With many CPUs and one lock that is always contended: the bucket's lock is the next bottleneck.
 
 use super::plain::{PlainLock, waits_with_deadline, without_node};
 use super::wait_queue::WaitQueue;
@@ -47,7 +48,7 @@ use crate::sync::{CachePadded, Deadline, const_new, hint, order, process_wide, t
 use crate::{LockInfo, Order};
 
 const LOCKED: u32 = 1;
-/// Somebody is in the queue, or about to join it.
+/// A thread is in the queue, or about to join it.
 const PARKED: u32 = 2;
 
 /// How many rounds a waiter polls before it parks, and how many of these pause rather than yield.
@@ -57,12 +58,12 @@ const PAUSING_ROUNDS: u32 = 3;
 /// The message to a parked thread that has been handed the lock.
 const HANDED_OVER: u32 = 1;
 
-/// A place of the table: the waiters of all locks whose addresses lead here.
+/// A bucket of the table: the waiters of all locks whose addresses lead to this bucket.
 #[derive(Debug)]
 struct Bucket {
     queue: WaitQueue,
-    /// Wake-ups since a lock was last handed over. Changed with the queue locked only, which orders
-    /// it.
+    /// Wake-ups since a lock was last handed over. This is changed only with the queue locked,
+    /// which orders it.
     wakes: AtomicU32,
 }
 
@@ -126,7 +127,7 @@ impl ParkingLot {
         self.state.load(Ordering::Relaxed) // Relaxed: the compare-and-swap that follows decides and orders
     }
 
-    /// Takes a lock that is free according to this state of it; returns the present state if it has
+    /// Takes a lock that is free according to this state; returns the present state if that has
     /// changed.
     #[inline]
     fn take(&self, state: u32) -> Result<u32, u32> {
@@ -201,7 +202,7 @@ impl ParkingLot {
         }
     }
 
-    /// Releases the lock, and wakes the first who is parked.
+    /// Releases the lock, and wakes the first parked thread.
     #[cold]
     fn release_parked(&self) {
         let address = self.address();
@@ -222,7 +223,7 @@ impl ParkingLot {
     }
 }
 
-/// Passes some time, in one of the rounds; false if there is none left.
+/// Passes some time, in one of the rounds; returns false if there is no round left.
 fn spin(round: &mut u32) -> bool {
     if *round >= tuning::rounds_of(ROUNDS) {
         return false;

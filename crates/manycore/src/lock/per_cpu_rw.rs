@@ -2,34 +2,34 @@
 //!
 //! # Idea
 //!
-//! Each CPU has a counter. A reader increments its CPU's counter, sees that no writer is about, and
-//! is in: it has written nothing that another CPU reads. A writer announces itself, and waits until
-//! the sum of all counters is zero. Readers that come meanwhile wait: they, and the writers, wait
-//! at a [`PhaseRw`], which a writer holds all the time, and such a reader only while it counts
-//! itself. So no thread starves: a waiting writer lets no more readers in, and the readers that
-//! have waited for one writer get in before the next.
+//! Each CPU has a counter. A reader increments its CPU's counter, checks that there is no writer,
+//! and has the lock. It has written nothing that another CPU reads. A writer announces itself, and
+//! waits until the sum of all counters is zero. Readers that come meanwhile wait at a [`PhaseRw`],
+//! and so do writers. A writer holds the `PhaseRw` during its whole section, such a reader only
+//! while it counts itself. So no thread starves: a waiting writer admits no more readers, and the
+//! readers that have waited for one writer have the lock before the next.
 //!
-//! A thread may be on another CPU when it releases. It then counts down there, and the counters are
-//! right in sum only.
+//! A thread may be on another CPU when it releases. It then counts down there, so that only the sum
+//! of the counters is correct.
 //!
 //! # Source
 //!
 //! The "big-reader" lock of Linux (`brlock`, I. Molnar and D. Miller, 2000), later `lglock`, and
-//! its successor `percpu_rw_semaphore` (M. Patocka, O. Nesterov, P. Zijlstra), from which counting
-//! down elsewhere comes. There a writer waits for a grace period of RCU if readers are to do
-//! without a fence; here an atomic addition is fence enough. Waiting in phases is ours.
+//! its successor `percpu_rw_semaphore` (M. Patocka, O. Nesterov, P. Zijlstra), from which we take
+//! counting down on another CPU. There a writer waits for a grace period of RCU, so that readers do
+//! without a fence; here an atomic addition is also the fence. Waiting in phases is ours.
 //!
 //! # Memory order
 //!
-//! Counting up and the question for a writer are those of [`SideDoor`], and counting down and the
-//! wake-up. A writer adds the counters up while they change. The sum is zero only if no reader is
-//! in: once the door is shut, each reader that is in has counted up where the writer can see it,
-//! and only counts down from then on, which makes a sum that misses it too large. A reader that is
-//! turned away counts up and down, at the same counter, which can add to a sum but not take from
-//! it. Each counter changes by read-modify-writes, so that a writer that sees the last of them
-//! (Acquire) sees what all readers did which counted down there (Release). A reader that was let in
-//! by `PhaseRw` has what was written before from there, and counts up before it releases that: the
-//! next writer sees it.
+//! Counting up, the check for a writer, counting down and the wake-up follow [`SideDoor`]. A writer
+//! adds the counters up while they change. The sum is zero only if no reader has the lock. Once the
+//! door is shut, each reader that has the lock has counted up where the writer can see it, and only
+//! counts down from then on. A sum that misses the counting down is too large. A reader that is
+//! turned away counts up and down, at the same counter, which can only make a sum larger. Each
+//! counter changes by read-modify-writes. So a writer that sees the last of them (Acquire) sees the
+//! accesses of all readers that counted down there (Release). A reader that came through the
+//! `PhaseRw` sees from it what was written before, and counts up before it releases it: the next
+//! writer sees the count.
 //!
 //! # Cost
 //!
@@ -40,8 +40,8 @@
 //! # When not to use it
 //!
 //! Where one section in a hundred writes, or more; for many locks. A thread that reads must not
-//! acquire the lock for reading again. The child of a fork finds the lock unchanged: if a thread
-//! held it that does not exist in the child, it stays held.
+//! acquire the lock for reading again. The child of a fork finds the lock unchanged: if it was held
+//! by a thread that does not exist in the child, it stays held.
 
 use super::PhaseRw;
 use super::side_door::SideDoor;
@@ -52,7 +52,7 @@ use crate::{LockInfo, Order, RawRwLock};
 /// How many CPUs have a counter of their own; with more, some share.
 pub const COUNTERS: usize = if cfg!(loom) { 2 } else { 128 };
 
-/// A reader-writer lock with a counter for each CPU. All zero is a free lock.
+/// A reader-writer lock with a counter for each CPU. If all bytes are zero, the lock is free.
 ///
 /// Any thread may release it after reading.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use crate::{LockInfo, RawLock};
 ///
 /// # Safety
 ///
-/// As for [`RawLock`]; and a value of all zero bytes is an unlocked lock, whose memory may go away
-/// without notice while no thread uses the lock.
+/// As for [`RawLock`]. Also, a value of zero bytes is an unlocked lock, whose memory may be freed
+/// while no thread uses the lock.
 pub unsafe trait PlainLock: RawLock + Sized {
     /// The lock's row in `manycore locks`.
     const INFO: LockInfo;
 
-    /// Acquires the lock if nobody holds it; returns whether it did.
+    /// Acquires the lock if it is free; returns whether it did.
     fn try_acquire(&self) -> bool;
 
     /// Acquires the lock after [`try_acquire`](Self::try_acquire) has failed.
@@ -23,7 +23,7 @@ pub unsafe trait PlainLock: RawLock + Sized {
 
     /// Acquires the lock unless the deadline passes first; returns whether it did.
     ///
-    /// The default polls with sleeps that grow to a millisecond: for locks whose waiters cannot
+    /// The default polls, with sleeps that grow up to a millisecond: for locks whose waiters cannot
     /// leave the queue.
     fn acquire_until(&self, deadline: Deadline) -> bool {
         let mut pause_ns = 1_000;
@@ -59,7 +59,7 @@ pub unsafe trait PlainLock: RawLock + Sized {
 /// The registry implements it for each lock on its inline list, with a read of the size.
 pub trait InlineLock: PlainLock {}
 
-/// How large an inline lock may be, in bytes; it is aligned to half of that at most.
+/// The largest size of an inline lock, in bytes; its alignment is at most half of that.
 pub const INLINE_SIZE: usize = 16;
 
 /// Both ways of waiting, for a lock with a method `wait`, which takes an optional deadline and
@@ -79,7 +79,7 @@ macro_rules! waits_with_deadline {
 }
 pub(super) use waits_with_deadline;
 
-/// Gives a plain lock without a node of its callers its [`RawLock`] form.
+/// Implements [`RawLock`] for a plain lock that uses no node of its callers.
 macro_rules! without_node {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
         // SAFETY: `PlainLock` requires the same as `RawLock`, and this forwards to it. The node is
@@ -111,8 +111,8 @@ macro_rules! without_node {
 }
 pub(super) use without_node;
 
-/// Gives a lock the form of a `lock_api` raw mutex, with deadlines. Loom's atomics have no
-/// constants.
+/// Implements the interface of a `lock_api` raw mutex for a lock, with deadlines. Loom's atomics
+/// have no constants.
 macro_rules! lock_api_form {
     ($lock:ty $(, $parameter:ident: $bound:path)?) => {
         #[cfg(all(feature = "lock_api", not(loom)))]

@@ -5,16 +5,16 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preference {
-    /// A reader gets the lock whenever no writer holds it, so that a thread may read while it
-    /// reads. Writers may starve. This is glibc's default.
+    /// A reader gets the lock whenever no writer holds it, so that a thread may acquire it for
+    /// reading again while it reads. Writers may starve. This is glibc's default.
     Readers,
     /// A waiting writer stops new readers, and after it all waiting readers go first: no thread
-    /// starves. A thread that reads must not begin to read again.
+    /// starves. A thread that reads must not acquire the lock for reading again.
     Phases,
 }
 
 /// For a reader-writer lock that has `try_read` and `read_until` by [`Preference`], and `try_write`
-/// and `write_until`: implements the forms without a deadline, and those of
+/// and `write_until`. Implements the forms without a deadline, and those of
 /// [`RawRwLock`](crate::RawRwLock), in which readers do not pass waiting writers. The place of use
 /// documents its safety.
 macro_rules! raw_by_preference {

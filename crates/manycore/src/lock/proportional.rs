@@ -2,8 +2,8 @@
 //!
 //! # Idea
 //!
-//! A back-off that is gentler than a doubling: the wait grows with the number of failures, and the
-//! time to notice a free lock stays of the order of the wait so far.
+//! A slower back-off than by doubling: the delay grows with the number of failures. So a waiter
+//! notices a free lock within a time that is short compared with its wait so far.
 //!
 //! # Source
 //!
@@ -15,9 +15,9 @@
 //!
 //! # Cost
 //!
-//! With the usual parameters the last of 30 rounds delays for up to 35 units instead of 6; all
-//! together, a waiter burns three and a half times as much as in [`Innodb`](super::Innodb) before
-//! it blocks.
+//! With the usual parameters the last of 30 rounds delays for up to 35 units instead of 6.
+//! Altogether, a waiter uses three and a half times as much CPU time as in
+//! [`Innodb`](super::Innodb) before it blocks.
 //!
 //! # When not to use it
 //!

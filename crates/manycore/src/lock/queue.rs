@@ -1,7 +1,8 @@
-//! A queue in which each waits at a node of its own until the one before it leaves it a message.
+//! A queue in which each thread waits at a node of its own until the thread before it leaves a
+//! message there.
 //!
 //! The lock `mcs` is this queue alone. Locks that consist of several queues, or that choose the
-//! next owner, are built of it. Each lock defines the role of the queue's head.
+//! next owner, are built from it. Each lock defines the role of the queue's head.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -10,7 +11,7 @@ use super::link::{Link, Linked};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Deadline, const_new, hint, mutation, node, order, process};
 
-/// A node in a queue, with a lock's further data about a waiter or a hand-over.
+/// A node in a queue, with a lock's additional data about a waiter or a hand-over.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct QueueNode<N = ()> {
@@ -43,7 +44,7 @@ impl<N> QueueNode<N> {
         self.generation == process::generation()
     }
 
-    /// The next in the queue, if that has linked itself.
+    /// The next node in the queue, if that has linked itself.
     #[inline]
     pub(super) fn next(&self) -> Option<*mut Self> {
         // Acquire: partner of the Release in `enter`.
@@ -53,16 +54,17 @@ impl<N> QueueNode<N> {
         }
     }
 
-    /// Puts another behind this one, or none, as the thread that holds the lock: only at the end of
-    /// the queue do others write this link.
+    /// Links another node behind this one, or none. To be called by the thread that holds the lock:
+    /// other threads write this link only at the end of the queue.
     pub(super) fn set_next(&self, next: *mut Self) {
         // Relaxed: the thread that reads it later holds the lock; or it comes to the end of the
         // queue, and is ordered by the queue's tail.
         self.next.store(next, Ordering::Relaxed);
     }
 
-    /// Leaves a message for the thread that waits at this node, which then may be gone; returns
-    /// whether it waits. A thread that has [given up](Queue::enter_until) does not.
+    /// Leaves a message for the thread that waits at this node; returns whether it waits. After
+    /// that the node may be freed at any time. A thread that has [given up](Queue::enter_until)
+    /// does not wait.
     ///
     /// # Safety
     ///
@@ -74,7 +76,7 @@ impl<N> QueueNode<N> {
     }
 }
 
-/// The queue: a pointer to the last node. All zero is an empty one.
+/// The queue: a pointer to the last node. If all bytes are zero, the queue is empty.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(super) struct Queue<N = ()> {
@@ -103,8 +105,8 @@ impl<N> Queue<N> {
         self.tail.fill(qnode, order!(AcqRel, "queue-try"))
     }
 
-    /// Joins the queue, and returns at its head: with the message of the one before it, or none if
-    /// the queue was empty.
+    /// Joins the queue, and returns when the node is at its head: with the message of the node
+    /// before it, or none if the queue was empty.
     ///
     /// In the child of a fork, the nodes of the parent's other threads do not count: `holder` is
     /// then the node at the head that belongs to the thread which has forked, or null.
@@ -121,15 +123,15 @@ impl<N> Queue<N> {
         unsafe { self.join(qnode, holder).then(|| (*qnode).gate.wait()) }
     }
 
-    /// As [`enter`](Self::enter), but gives up when the deadline has passed; returns whether the
-    /// node is at the head. If not, it is for a thread that would [hand](Self::hand_over) the head
-    /// to it.
+    /// Does the same as [`enter`](Self::enter), but gives up when the deadline has passed; returns
+    /// whether the node is at the head. If not, the node belongs to a thread that would
+    /// [hand](Self::hand_over) the head to it.
     ///
     /// # Safety
     ///
     /// As for [`enter`](Self::enter). With a deadline the node comes from `sync::node`, every
     /// thread leaves this queue by [`hand_over`](Self::hand_over), and if the result is false the
-    /// node is not the caller's any more.
+    /// node does not belong to the caller any more.
     pub(super) unsafe fn enter_until(
         &self,
         qnode: *mut QueueNode<N>,
@@ -141,7 +143,7 @@ impl<N> Queue<N> {
         unsafe { !self.join(qnode, holder) || (*qnode).gate.wait_until(deadline).is_some() }
     }
 
-    /// Puts the node at the end of the queue; returns whether there is another before it.
+    /// Adds the node to the end of the queue; returns whether there is another before it.
     ///
     /// # Safety
     ///
@@ -163,14 +165,14 @@ impl<N> Queue<N> {
         // store below shows it one; `holder` is the node of the one thread that the child of a fork
         // has.
         unsafe {
-            // Release: partner of the Acquire in `Place::next`.
+            // Release: partner of the Acquire in `QueueNode::next`.
             let before = before.as_ref();
             before.map(|before| before.next.store(qnode, order!(Release, "queue-link"))).is_some()
         }
     }
 
-    /// Leaves the head. Returns the next in the queue, for the caller to [`tell`](Place::tell);
-    /// none if it is empty now.
+    /// Leaves the head. Returns the next node in the queue, to which the caller has to
+    /// [`tell`](QueueNode::tell) it; none if the queue is empty now.
     ///
     /// # Safety
     ///
@@ -182,8 +184,9 @@ impl<N> Queue<N> {
         unsafe { self.leave_to(qnode, null_mut()) }
     }
 
-    /// Leaves the head to the next in the queue that has not given up, with a message, or leaves
-    /// the queue empty. The nodes of those that have are given back.
+    /// Leaves the head to the next node in the queue whose thread has not given up, with a message,
+    /// or leaves the queue empty. The nodes of threads that have given up are returned to the
+    /// store.
     ///
     /// # Safety
     ///
@@ -215,8 +218,8 @@ impl<N> Queue<N> {
         }
     }
 
-    /// As [`leave`](Self::leave), but if there is no next, this node that is in no queue becomes
-    /// the last (and is for the caller to tell), or null for none.
+    /// Does the same as [`leave`](Self::leave). But if there is no next node, this node, which is
+    /// in no queue, becomes the last; null stands for none. The caller then has to tell it.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! The lists of all locks. To add one, write its file and name it here.
+//! The lists of all locks. To add a lock, write its file and add it to a list here.
 
 /// Calls a macro with the list of all locks: `callback! { Type, Type, ... }`.
 ///
@@ -61,7 +61,8 @@ macro_rules! for_each_rw_lock {
     };
 }
 
-/// Gives reader-writer locks the interface of `lock_api`. Loom's atomics have no constants.
+/// Implements the interface of `lock_api` for reader-writer locks. Loom's atomics have no
+/// constants.
 #[cfg(all(feature = "lock_api", not(loom)))]
 macro_rules! lock_api_forms {
     ($($lock:ident),* $(,)?) => {$(

@@ -1,12 +1,12 @@
-//! `rust-std`: a word of three states, whose waiters look a hundred times before a sleep, and again
+//! `rust-std`: a word of three states, whose waiters poll a hundred times before a sleep, and again
 //! after a wake-up.
 //!
 //! # Idea
 //!
-//! The word is that of [`Futex`]. A waiter polls it up to a hundred times, a pause apart, as long
-//! as it says *held*. If it becomes free the waiter takes the lock. If it says that *somebody may
-//! sleep* the waiter stops polling, since polling has not helped others either. Then it marks the
-//! word and sleeps. After a wake-up it polls again, in the same way.
+//! The word is that of [`Futex`]. A waiter polls it up to a hundred times, with a pause between two
+//! polls, while it says *held*. If it becomes free the waiter takes the lock. If it says that *a
+//! thread may sleep* the waiter stops polling, since polling did not help the sleeper either. Then
+//! it marks the word and sleeps. After a wake-up it polls again, in the same way.
 //!
 //! # Source
 //!
@@ -16,17 +16,17 @@
 //!
 //! # Memory order
 //!
-//! The same as for [`Futex`], whose accesses are all there are. Polls are hints (Relaxed).
+//! The same as for [`Futex`], which makes all ordering accesses. Polls are hints (Relaxed).
 //!
 //! # Cost
 //!
-//! Uncontended, that of `futex`, by the same instructions. A hundred pauses are 0.3 us on
-//! processors before Skylake and 5 us on those since.
+//! Uncontended: as `futex`, by the same instructions. A hundred pauses take 0.3 us on processors
+//! before Skylake and 5 us on those since.
 //!
 //! # When not to use it
 //!
-//! Where many wait: each release wakes one waiter to poll, and passing threads take the lock before
-//! it is awake.
+//! Where many wait: each release wakes one waiter, which polls, and arriving threads take the lock
+//! before it is awake.
 
 use super::futex::{CONTENDED, FREE, Futex, HELD, acquires_by_word};
 use super::plain::{PlainLock, without_node};

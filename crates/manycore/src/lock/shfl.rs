@@ -3,13 +3,13 @@
 //! # Idea
 //!
 //! A waiter has time. So a waiter, and not a release as in `cna`, sorts the queue by NUMA nodes.
-//! The *shuffler* searches the queue behind it, and brings the waiters of its own node forward,
-//! behind those that it has already brought forward. It wakes them if they sleep, so that they are
-//! awake when they reach the head of the queue. When the shuffler is at the head, it passes its
-//! role on to the last of them, who goes on. So there is one shuffler, and only it changes the
-//! queue between itself and the end. The waiter behind a shuffler that has brought none forward
-//! begins a new group. The lock itself is a word, as in `mcs-bypass`: no thread holds a node, and a
-//! running thread may overtake a sleeping head.
+//! The *shuffler* searches the queue behind it, and moves the waiters of its own node forward,
+//! behind those that it has already moved. It wakes them if they sleep, so that they are awake when
+//! they reach the head of the queue. When the shuffler is at the head, it passes its role on to the
+//! last of them, which continues. So there is one shuffler, and only it changes the queue between
+//! itself and the end. The waiter behind a shuffler that has moved none begins a new group. The
+//! lock itself is a word, as in `mcs-bypass`: no thread holds a node, and a running thread may
+//! overtake a sleeping head.
 //!
 //! # Source
 //!
@@ -55,11 +55,11 @@ use crate::{LockInfo, Order};
 /// Awake: at first, and when woken ahead.
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
-/// At the head of the queue, in the group of the one before; or as the first of a new one.
+/// At the head of the queue, in the group of the waiter before; or as the first of a new group.
 const HEAD: u32 = 2;
 const HEAD_OF_NEW_GROUP: u32 = 3;
 
-/// How many of a node of memory go ahead of others: as many as in the paper.
+/// How many waiters of a NUMA node go before others: as many as in the paper.
 const GROUP: u32 = 1024;
 
 /// A waiter's node in the queue. The fields that shufflers read are on a line of their own, so that
@@ -125,7 +125,7 @@ impl Shfl {
         }
     }
 
-    /// Waits in the queue, and at its head for the word.
+    /// Waits in the queue until this is the head, and then for the word.
     #[cold]
     fn wait(&self) {
         let told = Told {
@@ -192,7 +192,8 @@ impl Shfl {
 }
 
 impl Node {
-    /// Waits until this is at the head of the queue, and shuffles if it is to; returns the message.
+    /// Waits until this is at the head of the queue; shuffles if this becomes the shuffler. Returns
+    /// the message.
     fn wait_for_head(&self) -> u32 {
         loop {
             let (start, limit) = (clock::now(), tuning::spin_limit());
@@ -218,8 +219,8 @@ impl Node {
         }
     }
 
-    /// As the shuffler, brings waiters of its own NUMA node forward, until its thread is needed for
-    /// something better.
+    /// As the shuffler, moves waiters of its own NUMA node forward, until `is_needed` says that its
+    /// thread has other work.
     fn shuffle(&self, is_needed: impl Fn() -> bool) {
         let mut group = self.group();
         while group.size < GROUP && !is_needed() {
@@ -293,7 +294,7 @@ impl Node {
         self.told.group.with_mut(|group| unsafe { *group = now });
     }
 
-    /// The next in the queue, if that has linked itself.
+    /// The next node in the queue, if that has linked itself.
     fn next(&self) -> Option<*mut Self> {
         // Acquire: partner of the Release in `wait`.
         match self.next.load(order!(Acquire, "shfl-next")) {
@@ -302,7 +303,7 @@ impl Node {
         }
     }
 
-    /// Wakes its thread, if that sleeps, so that it is awake when it becomes the head.
+    /// Wakes the node's thread if it sleeps, so that it is awake when it becomes the head.
     fn wake_ahead(&self) {
         let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed); // Relaxed, all: says nothing but that
         if self.told.state.load(Ordering::Relaxed) == ASLEEP
@@ -312,7 +313,7 @@ impl Node {
         }
     }
 
-    /// Sleeps until woken, ahead or for good; returns the state then.
+    /// Sleeps until it is woken, in advance or as the head; returns the state then.
     #[cold]
     fn sleep(&self) -> u32 {
         // Relaxed on success: says only that this thread sleeps. Acquire on failure: partner of the

@@ -1,18 +1,18 @@
-//! A door by which readers get past a lock, until a writer shuts it.
+//! A door by which readers bypass a lock, until a writer shuts it.
 //!
 //! Where many threads read, the word in which a lock counts readers limits them. With a side door
-//! they do not touch it. A reader leaves a mark somewhere else, where few others do, and checks
-//! that the door is open; then it may read. A writer, which owns the lock itself, shuts the door
-//! and waits until no mark is left. Then it is alone, because a thread that finds the door shut has
-//! to go through the lock.
+//! they do not access the word. A reader leaves a mark at another address, which few other readers
+//! write, and checks that the door is open; then it may read. A writer, which owns the lock itself,
+//! shuts the door and waits until no mark is left. Then it is alone, because a thread that finds
+//! the door shut has to acquire the lock.
 //!
 //! # Memory order
 //!
 //! A reader sets its mark and then reads the door; a writer shuts the door and then reads the
-//! marks. All of it is sequentially consistent, so that in one order of everything one of the two
-//! comes later, and sees the other: the writer waits, or the reader takes its mark back. In the
-//! same way a reader takes its mark away and then looks whether the writer sleeps, and a writer
-//! says that it sleeps and then reads the marks once more.
+//! marks. All these accesses are sequentially consistent: in their total order one of the two
+//! threads comes later, and sees the other. So the writer waits, or the reader removes its mark. In
+//! the same way a reader removes its mark and then checks whether the writer sleeps, and a writer
+//! announces that it sleeps and then reads the marks once more.
 //!
 //! Readers that come through the door after a writer see its writes, because they read the value
 //! that [`open`](SideDoor::open) wrote (Release, Acquire). A writer sees readers' accesses through
@@ -47,7 +47,7 @@ impl SideDoor {
     }
 
     /// Whether a reader that has just set its mark, by a sequentially consistent read-modify-write,
-    /// is in. If not, it has to take the mark away again, and to say so by [`left`](Self::left).
+    /// may read. If not, it has to remove the mark, and to call [`left`](Self::left).
     #[inline]
     pub(super) fn admits(&self) -> bool {
         store_load!("door-enter");
@@ -55,7 +55,7 @@ impl SideDoor {
         self.word.load(order!(SeqCst, "door-admit")) == OPEN
     }
 
-    /// To be called when a reader has just taken its mark away, by a sequentially consistent
+    /// To be called when a reader has just removed its mark, by a sequentially consistent
     /// read-modify-write.
     #[inline]
     pub(super) fn left(&self) {
@@ -90,8 +90,8 @@ impl SideDoor {
         store_load!("door-shut");
     }
 
-    /// Waits, with the door shut, until there is no mark, or none at some place. New marks are
-    /// taken away soon.
+    /// Waits, with the door shut, until there is no mark, or none in one part of the marks. New
+    /// marks are removed soon.
     pub(super) fn wait_until(&self, is_empty: impl Fn() -> bool) {
         let (start, limit) = (clock::now(), tuning::spin_limit());
         while !is_empty() {

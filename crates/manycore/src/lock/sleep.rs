@@ -18,18 +18,18 @@
 //! # Cost
 //!
 //! A system call for each round, and up to 50 us until a waiter notices a free lock, even on an
-//! idle machine. Little CPU time is lost: of the whole family, its throughput falls least as load
+//! idle machine. Little CPU time is lost. Of the whole family, its throughput falls least as load
 //! grows, but its peak is the lowest.
 //!
 //! # When not to use it
 //!
-//! While CPUs are idle: there a waiter gains nothing by being away.
+//! While CPUs are idle: there a waiter gains nothing if it gives up its CPU.
 
 use super::spin_then_block::{Patience, SpinThenBlock};
 use crate::sync::tuning;
 use crate::{LockInfo, Order};
 
-/// InnoDB's mutex with the CPU given up in place of each delay.
+/// InnoDB's mutex, in which a waiter gives up the CPU in place of each delay.
 pub type Sleep = SpinThenBlock<SleepPatience>;
 
 /// Gives up the CPU in each of `SpinRound` rounds.

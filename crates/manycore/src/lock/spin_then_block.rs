@@ -8,24 +8,24 @@
 //!
 //! # Source
 //!
-//! H. Han, "Locking in practice", Algorithm 2. Two lines of its listing cannot be meant literally:
-//! the loop "while taken *or* i < SpinRound" would spin on a free lock and for ever on a taken one,
-//! and is read as "and"; and MaxDelay, doubled in every round, has to be bounded.
+//! H. Han, "Locking in practice", Algorithm 2. Two lines of its listing cannot be meant literally.
+//! The loop "while taken *or* i < SpinRound" would spin on a free lock, and for ever on a held one:
+//! we read it as "and". MaxDelay, doubled in every round, needs a bound.
 //!
 //! There a waiter blocks on a condition variable, which a release always signals. Here it blocks on
 //! the word of [`Futex`], so a release of an uncontended lock signals no thread.
 //!
 //! # Memory order
 //!
-//! The same as for [`Futex`], whose accesses are all there are. A waiter that was woken acquires
+//! The same as for [`Futex`], which makes all ordering accesses. A waiter that was woken acquires
 //! the lock as *contended*, because the release that woke it has removed the mark and others may
-//! sleep on. For the same reason it must not give up between a wake-up and setting the mark again:
-//! a deadline ends only the sleep itself.
+//! still be asleep. For the same reason it must not give up after a wake-up before it has set the
+//! mark again: a deadline ends only the sleep itself.
 //!
 //! # Cost
 //!
-//! Uncontended, that of `Futex`, by the same instructions. A waiter that gets the lock while it
-//! spins saves the two system calls and context switches of a sleep.
+//! Uncontended: as `Futex`, by the same instructions. A waiter that gets the lock while it spins
+//! saves the two system calls and context switches of a sleep.
 //!
 //! # When not to use it
 //!
@@ -39,7 +39,7 @@ use super::plain::{PlainLock, without_node};
 use crate::LockInfo;
 use crate::sync::{Deadline, Woken, clock, const_new, hint, tuning};
 
-/// How a waiter passes the time between two tests of the lock, and when it has had enough.
+/// How a waiter passes the time between two tests of the lock, and when it stops spinning.
 pub trait Patience {
     /// The row of the lock that has this patience.
     const INFO: LockInfo;
@@ -47,7 +47,7 @@ pub trait Patience {
     /// A waiter begins to spin, at first or after it was woken.
     fn begin() -> Self;
 
-    /// Passes some time; false without doing so if the waiter is to block now.
+    /// Passes some time; or returns false at once if the waiter is to block now.
     fn pause(&mut self) -> bool;
 }
 
@@ -78,7 +78,7 @@ impl<P: Patience> SpinThenBlock<P> {
         true
     }
 
-    /// Acquires the lock, leaving it in the given state, unless patience or time run out first;
+    /// Acquires the lock, and sets the given state, unless the rounds or the time are over first;
     /// returns whether it did.
     fn spin(&self, taken: u32, deadline: Option<Deadline>) -> bool {
         let mut patience = P::begin();
@@ -129,14 +129,15 @@ pub(super) struct RandomDelays {
 impl RandomDelays {
     pub(super) fn new(rounds: u32, longest: u32) -> Self {
         let mut delays = Self { rounds, longest, random: 0 };
-        // Two waiters differ in the moment or, on a machine with a slow clock, in the stack.
+        // Two waiters differ in the time or, on a machine with a slow clock, in the address of
+        // their stacks.
         let here = core::ptr::from_ref(&delays).addr() as u64;
         let seed = (clock::now() ^ here).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         delays.random = (seed >> 32) as u32 | 1; // xorshift does not leave 0
         delays
     }
 
-    /// Delays for a random time, in one of the rounds; false if there is none left.
+    /// Delays for a random time, in one of the rounds; returns false if there is no round left.
     pub(super) fn pause(&mut self) -> bool {
         if self.rounds == 0 {
             return false;
@@ -152,13 +153,13 @@ impl RandomDelays {
         hint::delay((scaled >> 32) * u64::from(tuning::delay_unit()));
     }
 
-    /// The ticks of `least` pauses and up to `more`, a number that is drawn once.
+    /// A random number of ticks: those of `least` pauses and up to `more` additional ones.
     pub(super) fn pauses(least: u32, more: u32) -> u64 {
         let drawn = (u64::from(Self::new(0, 0).random()) * u64::from(more)) >> 32;
         (u64::from(least) + drawn) * u64::from(tuning::pause_cost())
     }
 
-    /// Marsaglia's xorshift, 2003: good enough that waiters do not come back in step.
+    /// Marsaglia's xorshift, 2003: good enough that waiters do not poll at the same moments.
     fn random(&mut self) -> u32 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;

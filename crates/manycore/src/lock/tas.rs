@@ -84,8 +84,8 @@ unsafe impl PlainLock for Tas {
         // Release: partner of the Acquire in `try_acquire`.
         let release = order!(Release, "tas-release");
         if cfg!(loom) {
-            // With a store, loom may order it before every later swap of a waiter, for ever; with a
-            // swap it cannot.
+            // Loom may order a store before all later swaps of a waiter, for ever; it cannot do so
+            // with a swap.
             self.state.swap(FREE, release);
         } else {
             self.state.store(FREE, release);

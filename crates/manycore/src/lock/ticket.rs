@@ -38,7 +38,7 @@ use crate::{LockInfo, Order};
 #[repr(C)]
 pub struct Ticket {
     numbers: Numbers,
-    /// The number that has the lock; if it is the next to be drawn, the lock is free.
+    /// The number of the thread that has the lock; if it is the next to be drawn, the lock is free.
     serving: AtomicU32,
 }
 
@@ -66,8 +66,8 @@ unsafe impl PlainLock for Ticket {
     fn try_acquire(&self) -> bool {
         // Acquire: partner of the Release in `release`.
         let serving = self.serving.load(order!(Acquire, "ticket-try-acquire"));
-        // That is enough: the number is drawn at most once, so it is still served if it is drawn
-        // here.
+        // This check is enough: the number is drawn at most once, so it is still served if it is
+        // drawn here.
         self.numbers.try_draw(serving)
     }
 

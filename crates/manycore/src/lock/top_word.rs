@@ -1,8 +1,8 @@
 //! A word that is the lock, in front of a queue of waiters.
 //!
 //! An arriving thread may take the word if it is free, past the queue. Only the head of the queue
-//! watches it: it spins for a while and then sleeps on it. If others have overtaken it too often,
-//! it *reserves* the lock, and no thread overtakes it any more.
+//! polls the word: it spins for a while and then sleeps on it. If others have overtaken it too
+//! often, it *reserves* the lock, and no thread overtakes it any more.
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{clock, const_new, futex, hint, order, tuning};
@@ -95,7 +95,7 @@ impl TopWord {
         }
     }
 
-    /// Frees the word, and wakes the head of the queue if it sleeps.
+    /// Clears the word, and wakes the head of the queue if it sleeps.
     #[inline]
     pub(super) fn release(&self) {
         // Release: partner of the Acquires in `try_acquire` and `spin`. Relaxed on failure: nothing

@@ -2,8 +2,8 @@
 //!
 //! # Idea
 //!
-//! Waiters of [`Tas`] fight over the line while they can only lose. Here they read, each in its own
-//! cache, until they see the lock free; only then do they swap.
+//! Waiters of [`Tas`] move the line between them although no swap can succeed while the lock is
+//! held. Here a waiter reads, in its own cache, until it sees the lock free; only then it swaps.
 //!
 //! # Source
 //!
@@ -21,9 +21,8 @@
 //!
 //! # When not to use it
 //!
-//! With many waiters, which come in a crowd at each release: see `exponential` for the remedy by
-//! delays, `mcs` for that by a queue. With more runnable threads than CPUs: it never gives up the
-//! CPU.
+//! With many waiters, which all swap at each release: `exponential` avoids that by delays, `mcs` by
+//! a queue. With more runnable threads than CPUs: it never gives up the CPU.
 
 use super::Tas;
 use super::plain::{PlainLock, without_node};

@@ -2,15 +2,16 @@
 //!
 //! # Idea
 //!
-//! A list of waiters in order of arrival. A waiter's record, the [`Waiter`], lies on its own stack
-//! and has a word of its own to sleep on, so that a signal wakes the one thread that it is meant
-//! for. A caller puts its record on the list *while it still holds the mutex*, releases the mutex
-//! and parks; a thread that changes what it waits for afterwards finds it on the list, whether it
-//! sleeps yet or not.
+//! A list of waiters in order of arrival. A waiter's record, the [`Waiter`], is on its own stack
+//! and has a word of its own on which to sleep. So a signal wakes exactly the thread for which it
+//! is meant. A caller adds its record to the list *while it still holds the mutex*, releases the
+//! mutex and parks. A thread that changes the awaited condition afterwards finds the record on the
+//! list, whether the waiter sleeps yet or not.
 //!
-//! To wake a thread takes some microseconds, and several times as long until it runs. So a waiter
-//! polls for a while before it sleeps, if signals have come that soon of late: the list has a count
-//! of that, which signallers keep, because a waiter that has been signalled may not touch it.
+//! It takes some microseconds to wake a thread, and several times as long until the thread runs.
+//! So, if recent signals have come within that time, a waiter polls for a while before it sleeps.
+//! The list counts such signals. Signallers update the count, because a waiter that has been
+//! signalled may not access the list.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -46,24 +47,25 @@
 //!
 //! # Source
 //!
-//! Ours. Each waiter has an object of its own to sleep on, in a list in order of arrival: that is
-//! the advice of A. D. Birrell, "Implementing Condition Variables with Semaphores", 2003, who also
-//! explains how naive implementations fail.
+//! Ours. Each waiter has an object of its own on which to sleep, in a list in order of arrival.
+//! That is the advice of A. D. Birrell, "Implementing Condition Variables with Semaphores", 2003,
+//! who also explains how simple implementations fail.
 //!
 //! # Whose memory, until when
 //!
 //! A condition variable may be destroyed, and its memory reused, as soon as all its waiters have
 //! been woken, although they may not have run yet. So a thread that has been signalled does not
-//! touch the queue again, and a signaller unlocks the queue before it marks a waiter as signalled.
-//! Only a waiter that leaves by itself, by a time-out or because its thread is cancelled, does
-//! touch the queue; a thread that destroys it waits for those with [`drain`](WaitQueue::drain).
+//! access the queue again, and a signaller unlocks the queue before it marks a waiter as signalled.
+//! Only a waiter that leaves by itself, by a time-out or because its thread is cancelled, accesses
+//! the queue; a thread that destroys the queue waits for those with [`drain`](WaitQueue::drain).
 //!
 //! # Fork
 //!
-//! In the child of a fork the waiters on the list do not exist, nor does a thread that held the
-//! list's lock, and their stacks are memory for new threads. So the lock's word holds, beside its
-//! state, the *generation* of the process, which a fork increments in the child. The child's first
-//! use of the queue finds an older one: it takes the lock whatever its state, and empties the list.
+//! In the child of a fork, neither the waiters on the list exist nor a thread that held the list's
+//! lock, and their stacks are memory for new threads. So the lock's word contains, in addition to
+//! its state, the *generation* of the process, which a fork increments in the child. The child's
+//! first use of the queue finds an older generation: it takes the lock whatever its state is, and
+//! empties the list.
 //!
 //! # Memory order
 //!
@@ -99,7 +101,7 @@ fn now(state: u32) -> u32 {
     (process::generation() << STATE_BITS) | state
 }
 
-/// The waiters of one condition variable. All zero is a queue without waiters.
+/// The waiters of one condition variable. If all bytes are zero, there are none.
 #[derive(Debug)]
 pub struct WaitQueue {
     lock: AtomicU32,
@@ -119,13 +121,14 @@ impl WaitQueue {
         }
     }
 
-    /// Puts a waiter at the end of the queue. The caller holds the mutex that its condition is
-    /// changed under.
+    /// Adds a waiter to the end of the queue. The caller holds the mutex that protects the awaited
+    /// condition.
     ///
     /// # Safety
     ///
-    /// The waiter is new. It stays in place until [`park`](Waiter::park) has returned true or
-    /// [`withdraw`](Self::withdraw) has returned; so does the queue, unless it is drained before.
+    /// The waiter is new. It does not move until [`park`](Waiter::park) has returned true or
+    /// [`withdraw`](Self::withdraw) has returned. Neither does the queue, unless it is drained
+    /// before.
     pub unsafe fn enqueue(&self, waiter: &Waiter) {
         self.with_chain(|chain| {
             if self.learned().polls() {
@@ -138,11 +141,11 @@ impl WaitQueue {
         });
     }
 
-    /// Takes back a waiter whose `park` has returned false, or did not return; returns whether it
-    /// came in time.
+    /// Withdraws a waiter whose `park` has returned false, or did not return; returns whether it
+    /// came before a signal.
     ///
-    /// False means that the waiter has been signalled: the caller has to act on that, or to signal
-    /// another.
+    /// False means that the waiter has been signalled. Then the caller has to act on the signal, or
+    /// to signal another waiter.
     ///
     /// # Safety
     ///
@@ -158,15 +161,16 @@ impl WaitQueue {
         in_time
     }
 
-    /// Wakes a waiter; returns whether there was one. It is the one that has waited for longest,
-    /// unless the last one is still awake: that one goes first, fifteen times out of sixteen.
+    /// Wakes a waiter; returns whether there was one. Usually it is the one that has waited for
+    /// longest. But if the last one is still awake, fifteen signals out of sixteen go to that one.
     pub fn signal(&self) -> bool {
         self.signal_saying(|| 0)
     }
 
-    /// The same. If others wait on, `message` is the woken waiter's [message](Waiter::message); it
-    /// is below [`MESSAGES`](Waiter::MESSAGES). The last waiter gets 0, and so does a waiter that
-    /// is woken by a [`broadcast`](Self::broadcast). The chain is locked meanwhile.
+    /// Does the same as [`signal`](Self::signal). If other waiters remain, `message` is the woken
+    /// waiter's [message](Waiter::message); it is below [`MESSAGES`](Waiter::MESSAGES). The last
+    /// waiter gets 0, and so does a waiter that is woken by a [`broadcast`](Self::broadcast). The
+    /// chain is locked meanwhile.
     pub fn signal_saying(&self, message: impl FnOnce() -> u32) -> bool {
         // A signaller only has to find waiters that it can know about. It changed the awaited
         // condition under their mutex. A waiter that had checked the condition before the change
@@ -193,8 +197,9 @@ impl WaitQueue {
         is_any
     }
 
-    /// Wakes eight waiters; each is to wake another, by [`wake_next`](Waiter::wake_next), before it
-    /// acquires the mutex. So all are woken, by many threads; returns whether there were any.
+    /// Wakes eight waiters. Each of them is to wake another, by [`wake_next`](Waiter::wake_next),
+    /// before it acquires the mutex. So many threads together wake all waiters. Returns whether
+    /// there were any.
     ///
     /// A waiter that leaves, because its deadline has passed or its thread is cancelled, may have
     /// to wait for those before it.
@@ -239,7 +244,8 @@ impl WaitQueue {
         self.learned.store(change(self.learned()).0, Ordering::Relaxed); // Relaxed: as above
     }
 
-    /// Does something with the chain locked. Does not touch the queue after it has unlocked it.
+    /// Calls a function with the chain locked. Does not access the queue after it has unlocked the
+    /// chain.
     pub(super) fn with_chain<R>(&self, f: impl FnOnce(&Locked) -> R) -> R {
         let stale = self.lock();
         // SAFETY: `lock` has just taken the word, and `unlock` gives it back after the last use of
@@ -301,8 +307,8 @@ impl WaitQueue {
     }
 }
 
-/// The recent results of polling for a signal: in the low four bits, their amount; above, the
-/// number of waits. All zero means nothing known.
+/// The recent results of polling for a signal: the low four bits are their amount, the others the
+/// number of waits. If all are zero, nothing is known.
 #[derive(Clone, Copy)]
 struct Learned(u32);
 
@@ -311,8 +317,8 @@ impl Learned {
     /// A poll that ends with the signal costs half of what it saves.
     const SUCCESS: u32 = 2;
     const WAIT: u32 = 16;
-    /// One wait in this many polls to see whether that pays now, and one signal in as many goes to
-    /// the eldest.
+    /// One wait in this many polls to find out whether polling is worth its cost now, and one
+    /// signal in as many goes to the oldest waiter.
     const ROUND: u32 = 16;
 
     fn paid(self) -> u32 {

@@ -1,4 +1,4 @@
-//! A value that threads read without a lock while others put another in its place.
+//! A value that threads read without a lock while other threads replace it.
 
 use alloc::boxed::Box;
 
@@ -6,12 +6,12 @@ use super::{Domain, Guard};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::order;
 
-/// A value of a domain, which is read under a [`Guard`] and replaced as a whole: a routing table, a
-/// configuration, a list of peers. For RCU without `unsafe`.
+/// A value of a domain, for RCU without `unsafe`: a routing table, a configuration, a list of
+/// peers. Threads read it under a [`Guard`], and replace it as a whole.
 ///
-/// A reader writes nothing but its thread's record and follows one pointer. A thread that replaces
-/// the value allocates one, and drops the old one after a grace period: on any thread, and at the
-/// latest with the domain.
+/// A reader writes nothing but its thread's record, and follows one pointer. A thread that replaces
+/// the value allocates the new one. The old value is dropped after a grace period, on any thread,
+/// and at the latest with the domain.
 ///
 /// ```
 /// use manycore::reclaim::Atomic;
@@ -47,10 +47,10 @@ use crate::sync::order;
 /// println!("{seen}");
 /// ```
 ///
-/// Nor does it change: there is another value in its place then. Two that update at a time make
-/// their values one after the other; for many writers, or large values, take a map.
+/// The value does not change: an update replaces it by another one. Two updates at the same time
+/// make their values one after the other. For many writers, or for large values, take a map.
 pub struct Atomic<'d, T> {
-    /// From a box. A value that was replaced is retired in the domain.
+    /// A pointer from a box. A value that was replaced is retired in the domain.
     value: AtomicPtr<T>,
     domain: &'d Domain,
 }
@@ -79,8 +79,8 @@ impl<T: Send + Sync + 'static> Atomic<'static, T> {
         super::section(|guard| _ = self.replace(value, guard));
     }
 
-    /// Puts a value in this one's place that is made of it. The function is called again if another
-    /// thread is faster.
+    /// Replaces this value by one that `f` makes of it. `f` is called again if another thread has
+    /// replaced the value meanwhile.
     pub fn update(&self, f: impl FnMut(&T) -> T) {
         super::section(|guard| _ = self.update_in(guard, f));
     }
@@ -108,7 +108,7 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
         unsafe { &*value }
     }
 
-    /// Puts a value in this one's place, which is returned.
+    /// Replaces this value; returns the old one.
     pub fn replace<'g>(&'g self, value: T, guard: &'g Guard<'_>) -> &'g T {
         self.check(guard);
         let value = Box::into_raw(Box::new(value));
@@ -144,8 +144,8 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
         }
     }
 
-    /// Puts a value in this one's place that is made of it; returns the old one. The function is
-    /// called again if another thread is faster.
+    /// Replaces this value by one that `f` makes of it; returns the old one. `f` is called again if
+    /// another thread has replaced the value meanwhile.
     pub fn update_in<'g>(&'g self, guard: &'g Guard<'_>, mut f: impl FnMut(&T) -> T) -> &'g T {
         loop {
             let current = self.load(guard);
@@ -171,7 +171,7 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
 
     /// # Safety
     ///
-    /// The value was the cell's, and the caller has taken it out, once.
+    /// The value was in the cell, and the caller has taken it out, once.
     unsafe fn retire<'g>(&'g self, old: *mut T, guard: &'g Guard<'_>) -> &'g T {
         // SAFETY: from a box, and no longer to be found (contract of this function); `T` is `Send`
         // and `'static`.

@@ -1,12 +1,12 @@
 //! Garbage, and the bags and stacks of bags in which it waits.
 //!
-//! A bag belongs to one thread at a time: to the one that fills it, then, closed, to the thread
-//! that takes it off a stack. Its fields are plain memory, which goes from hand to hand with the
-//! stack's head.
+//! A bag belongs to one thread at a time: first to the thread that fills it, then to the thread
+//! that takes the closed bag off a stack. Its fields are plain memory. The stack's head passes them
+//! from one thread to the next.
 //!
-//! Copies of [`rlu`](crate::rlu) and versions of [`mvrlu`](crate::mvrlu) do not wait in bags: they
-//! return to the pool, or the segment of a log, that they are from, by their own thread. A bag
-//! would be an entry of 16 bytes for each, where the one has 8 and the other none.
+//! Copies of [`rlu`](crate::rlu) and versions of [`mvrlu`](crate::mvrlu) do not wait in bags. Their
+//! own thread gives them back to the pool, or to the segment of the log, from which they came. In a
+//! bag each would need an entry of 16 bytes; now a copy needs 8, and a version none.
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
@@ -16,16 +16,16 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
 
-/// The number of objects for which a bag has room: with its header it is 1 KiB large. A thread may
-/// fill several bags before it scans for expired ones. A thread that retires little needs little
-/// memory.
+/// The number of objects for which a bag has room: with its header the bag takes 1 KiB. A thread
+/// may fill several bags before it scans for expired ones. A thread that retires little needs
+/// little memory.
 pub(super) const CAPACITY: usize = 61;
 
-/// What a bag counts for beside what is in it.
+/// The bytes for which a bag itself counts, without its objects.
 pub const BAG_BYTES: usize = size_of::<Bag>();
 
-/// An object that no thread can find any more, and its destructor; none if it is one of the
-/// domain's nodes.
+/// An object that no thread can find any more, and its destructor. One of the domain's nodes has no
+/// destructor here.
 #[derive(Clone, Copy)]
 pub(super) struct Garbage {
     pub object: *mut (),
@@ -35,13 +35,14 @@ pub(super) struct Garbage {
 /// Objects that are destroyed together.
 pub(super) struct Bag {
     next: *mut Bag,
-    /// The epoch in which it was closed. In a cell so that the model checker sees the bag's owner.
+    /// The epoch in which the bag was closed. It is in a cell, so that the model checker sees the
+    /// bag's owner.
     epoch: UnsafeCell<usize>,
     /// What it counts for with its objects.
     pub bytes: usize,
     /// The same without the newest.
     bytes_before: usize,
-    /// The weight of each object at its destruction: their sum limits the work.
+    /// The weight of each object when it is destroyed: the sum of the weights limits the work.
     bytes_each: usize,
     length: usize,
     garbage: [MaybeUninit<Garbage>; CAPACITY],
@@ -64,15 +65,15 @@ impl Bag {
         }
     }
 
-    /// Opens the bag to be filled. Returns the bytes that the bag itself counts for, as long as it
-    /// has any object.
+    /// Opens the bag, so that it can be filled. Returns the bytes for which the bag itself counts
+    /// while it has any object.
     pub fn open(&mut self) -> usize {
         debug_assert!(self.length == 0, "a bag that is not empty is filled anew");
         (self.bytes, self.bytes_before) = (size_of::<Self>(), size_of::<Self>());
         size_of::<Self>()
     }
 
-    /// Nothing is added any more. The bag is not empty.
+    /// Closes the bag, which is not empty: nothing is added any more.
     pub fn close(&mut self, epoch: usize) {
         self.bytes_each = self.bytes_before / (self.length - 1).max(1);
         // SAFETY: a bag is never shared by reference: threads pass it on as a whole, by a `Box` or
@@ -142,7 +143,7 @@ impl GarbageStack {
         }
     }
 
-    /// Takes all bags. The rest is put back in the end.
+    /// Takes all bags. Those that the caller leaves are put back in the end.
     pub fn take(&self) -> Taken<'_> {
         // Acquire: partner of the Release in `push`.
         let first = self.0.swap(null_mut(), order!(Acquire, "reclaim-stack-take"));
@@ -150,7 +151,7 @@ impl GarbageStack {
     }
 }
 
-/// Bags that were on a stack, and return there if no thread takes them.
+/// Bags that were on a stack. They return to it if the caller does not take them.
 pub(super) struct Taken<'a> {
     stack: &'a GarbageStack,
     first: *mut Bag,

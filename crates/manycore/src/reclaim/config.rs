@@ -7,13 +7,13 @@ use core::time::Duration;
 /// The largest batch.
 pub(super) const BATCH_MAX: usize = 253;
 
-/// How readers and the threads that wait for them ensure that one of the two sees the other.
+/// How readers and the threads that wait for them ensure that one sees the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Barriers {
-    /// Readers execute no fence while there are many of them for each scan: the scan has the system
-    /// make all threads execute one (membarrier on Linux). They execute a fence where scans are
-    /// frequent, and always where the system refuses.
+    /// Readers execute no fence while they enter many sections for each scan: the scan has the
+    /// system make all threads execute a fence (membarrier on Linux). Readers execute a fence where
+    /// scans are frequent, and always where the system refuses the call.
     #[default]
     Auto,
     /// With a fence in every reader.
@@ -26,8 +26,8 @@ pub enum Barriers {
 pub struct Stall {
     /// The thread, by [`thread::id`](crate::sync::thread::id): on Linux what `ps -L` calls `LWP`.
     pub thread: u32,
-    /// For how long the reader has kept garbage from being freed. It entered its critical section
-    /// at least that long ago.
+    /// For how long the reader has kept garbage from being freed. The reader entered its critical
+    /// section at least that long ago.
     pub blocked_for: Duration,
     /// Bytes of garbage that wait to be freed.
     pub held_bytes: usize,
@@ -50,27 +50,27 @@ pub type OnStall = Box<dyn Fn(&Stall) + Send + Sync>;
 pub struct Config {
     /// How readers and scans see each other.
     pub barriers: Barriers,
-    /// The limit of garbage in bytes. Near the limit, a thread that has retired something waits, at
-    /// the end of its critical section, until there is room. Threads can exceed the limit by the
-    /// objects that they retire in the sections that are open when it is reached.
+    /// The limit of garbage in bytes. Near the limit, a thread that has retired something waits for
+    /// room at the end of its critical section. Sections that are open when the limit is reached
+    /// can retire more objects, and so exceed it.
     pub limit_bytes: usize,
-    /// How long a thread waits for room before it goes on without. [`Duration::MAX`], the usual
-    /// value, is as long as it takes.
+    /// How long a thread waits for room before it goes on without. The default is
+    /// [`Duration::MAX`]: it waits until there is room.
     pub wait_max: Duration,
-    /// A reader that keeps garbage from being freed for longer than this is a stall. It is reported
-    /// again after as long. One second.
+    /// A reader that keeps garbage from being freed for longer than this is a stall. The stall is
+    /// reported again each time the same duration has passed. The default is one second.
     pub patience: Duration,
-    /// Called with such a reader, by a thread that has retired something, at the end of its
-    /// critical section. It must not use the domain.
+    /// The function that is called with a stall's reader. A thread that has retired something calls
+    /// it, at the end of its critical section. The function must not use the domain.
     pub on_stall: Option<OnStall>,
-    /// The most objects that a thread retires before it scans for expired ones: 1 to 253. More is
-    /// faster, and keeps more garbage. A thread that retires slowly scans earlier, see [the
-    /// module](super#bounded-garbage).
+    /// The most objects that a thread retires before it scans for expired ones: 1 to 253. A larger
+    /// number is faster, and keeps more garbage. A thread that retires slowly scans earlier, see
+    /// [the module](super#bounded-garbage).
     pub batch: usize,
 }
 
 impl Default for Config {
-    /// 64 MiB of garbage; waits for room as long as it takes; a patience of one second.
+    /// At most 64 MiB of garbage, no bound for the wait for room, and a patience of one second.
     fn default() -> Self {
         Self {
             barriers: Barriers::Auto,

@@ -1,5 +1,5 @@
-//! Sections for operations without a handle of their own: a handle for each core, which threads use
-//! in turn.
+//! Sections for operations that have no handle: one handle for each core, which threads use in
+//! turn.
 
 use alloc::boxed::Box;
 use core::ptr::NonNull;

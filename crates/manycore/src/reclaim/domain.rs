@@ -14,7 +14,7 @@ use crate::sync::phase::{self, Phase};
 use crate::sync::{CachePadded, clock, full_fence, hint, mutation, order, thread, tuning};
 use crate::thread_registry::ThreadRegistry;
 
-/// Threads, the objects that they share, and the garbage that waits until no thread can have a
+/// Threads, the objects that they share, and the garbage. Garbage waits until no thread can have a
 /// reference to it any more.
 ///
 /// See the [module](super) for an example. Dropping a domain frees all that is left.
@@ -27,7 +27,7 @@ pub struct Domain {
     began: AtomicU64,
     /// When a stall was last told of.
     told: AtomicU64,
-    /// How often a thread has waited for room, and has given up.
+    /// How many waits for room have ended because the time was over.
     pub(super) waits: AtomicUsize,
     pub(super) overruns: AtomicUsize,
     pub(super) config: Config,
@@ -48,7 +48,7 @@ struct Periods {
 const GRACE: usize = 3 * STEP;
 const _: () = assert!(GRACE == (STACKS - 1) * STEP, "one stack is expired");
 
-/// What a thread saw that tried to begin the next epoch.
+/// The result of an attempt to begin the next epoch: what the thread saw.
 pub(super) struct EpochScan<'d> {
     /// A thread that keeps the next epoch from beginning: the one that has been pinned for longest.
     pub blocker: Option<&'d Slot>,
@@ -67,7 +67,7 @@ pub(super) enum Stacks {
 /// Whose garbage to free.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// A thread's own, and that of threads that are gone.
+    /// The calling thread's own bags, and those of threads that have ended.
     OwnAndGone,
     Everybodys,
 }
@@ -83,8 +83,8 @@ impl Domain {
         Self::with_nodes(config, Nodes::none())
     }
 
-    /// A domain for a structure whose nodes are of this type, and take this many bytes each at
-    /// least. The structure's end comes before the domain's.
+    /// A domain for a structure whose nodes are of this type, and take at least this many bytes
+    /// each. The structure must be dropped before the domain.
     pub(crate) fn of_nodes<T>(config: Config, bytes_min: usize) -> Self {
         Self::with_nodes(config, Nodes::of::<T>(bytes_min))
     }
@@ -109,15 +109,15 @@ impl Domain {
         }
     }
 
-    /// Whether readers execute no fence where threads rarely wait for them: the system has granted
-    /// it, and the configuration does not forbid it.
+    /// Whether readers execute no fence where threads rarely wait for them. They do if the
+    /// configuration allows it and the system has granted it.
     pub fn is_asymmetric(&self) -> bool {
         self.periods.asymmetry.is_granted()
     }
 
-    /// Retired objects that are not yet freed, in bytes, with the bags in which they wait: 1 KiB
-    /// for up to 61 objects. Adds up a number of each thread: exact if no thread retires or frees
-    /// meanwhile.
+    /// The bytes of the retired objects that are not yet freed, and of the bags in which they wait:
+    /// 1 KiB for up to 61 objects. The result is the sum of a number of each thread. It is exact if
+    /// no thread retires or frees meanwhile.
     pub fn held_bytes(&self) -> usize {
         no_debt(self.records.iter().map(|record| record.balance()).fold(0, usize::wrapping_add))
     }
@@ -133,8 +133,8 @@ impl Domain {
         self.waits.load(Ordering::Relaxed) // Relaxed: a statistic
     }
 
-    /// How often a thread has waited for as long as the configuration says, and has gone on all the
-    /// same.
+    /// How often a thread has waited for as long as the configuration allows, and has then gone on
+    /// without room.
     pub fn overruns(&self) -> usize {
         self.overruns.load(Ordering::Relaxed) // Relaxed: a statistic
     }
@@ -153,8 +153,8 @@ impl Domain {
     ///
     /// # Panics
     ///
-    /// If the calling thread is inside a section of this domain itself, by whichever handle: it
-    /// would wait for ever.
+    /// If the calling thread is inside a section of this domain, by any handle: it would wait for
+    /// ever.
     pub fn synchronize(&self) {
         full_fence!("reclaim-synchronize");
         // Relaxed: see the page; the fence orders it.
@@ -172,19 +172,19 @@ impl Domain {
         }
     }
 
-    /// Whether the calling thread is the one in the section. Records that threads use in turn do
-    /// not show that.
+    /// Whether the section is the calling thread's own. Records that threads use in turn do not
+    /// show that.
     pub(super) fn is_own(&self, blocker: &Slot) -> bool {
         !self.is_shared_by_threads && blocker.thread() == thread::id()
     }
 
-    /// Handles of this domain are used by threads in turns.
+    /// Declares that threads use handles of this domain in turn.
     pub(super) fn shared_by_threads(mut self) -> Self {
         self.is_shared_by_threads = true;
         self
     }
 
-    /// A reader enters: it announces itself in its record before it reads anything.
+    /// A reader enters: it writes the epoch into its record before it reads anything else.
     #[inline]
     pub(super) fn enter(&self, record: &Record) {
         // Acquire: partner of the Release in `advance`. The model has a fence in readers, which
@@ -209,24 +209,25 @@ impl Domain {
         self.periods.asymmetry.is_dear()
     }
 
-    /// The epoch, for the thread that is going to free something.
+    /// The epoch, read by a thread that is going to free something.
     pub(super) fn now(&self) -> usize {
         // Acquire: partner of the Release in `advance`, which passes on the readers' accesses.
         self.periods.epoch.load(order!(Acquire, "reclaim-now"))
     }
 
-    /// The epoch, for a bag that a thread which was in a section closes.
+    /// The epoch with which a thread closes a bag after its section.
     pub(super) fn epoch_to_close(&self) -> usize {
         self.periods.epoch.load(Ordering::Relaxed) // Relaxed: not before the one in which it came in; see the page
     }
 
     /// Begins the next epoch unless a thread has been pinned since an earlier one than this.
-    /// `sections`: how many sections the calling thread has had since it last called this; none if
-    /// it has no handle.
+    /// `sections` is the number of sections that the calling thread has had since its last call; it
+    /// is none for a thread without a handle.
     pub(super) fn advance(&self, sections: Option<u32>) -> EpochScan<'_> {
         let now = self.periods.epoch.load(Ordering::Relaxed); // Relaxed: see the page; the fence orders it
-        // A thread that is seen in a section without a fence was in it: then this thread can give
-        // up without a fence. (The scan that counts is enough work for the model checker.)
+        // If this thread sees, without a fence, that a thread is in a section, then that is true,
+        // and this thread can give up without a fence. (The model checker has enough work with the
+        // scan that counts.)
         if !cfg!(loom) {
             let scan = self.scan(now);
             if scan.blocker.is_some() {
@@ -267,7 +268,7 @@ impl Domain {
         // Relaxed, throughout: numbers that steer reports.
         let (now, since) = (clock::now(), self.began.load(Ordering::Relaxed));
         let told = self.told.load(Ordering::Relaxed);
-        // Both are moments of other threads, whose counters may be ahead of this one.
+        // Other threads have read both times, and their counters may be ahead of this one.
         let passed = |ticks: u64| {
             let passed = u64::try_from(now.wrapping_sub(ticks).cast_signed()).unwrap_or(0);
             Duration::from_nanos(clock::nanoseconds(passed))
@@ -282,8 +283,8 @@ impl Domain {
         }
     }
 
-    /// Moves a record's bags with only expired objects to a stack of such bags; returns the number
-    /// of these objects.
+    /// Moves a record's bags that have only expired objects to a stack of such bags; returns the
+    /// number of these objects.
     fn harvest(&self, record: &Record, stacks: Stacks, to: &GarbageStack) -> usize {
         let (now, mut count) = (self.now(), 0);
         for (number, stack) in record.stacks().iter().enumerate() {
@@ -292,8 +293,8 @@ impl Domain {
                 continue;
             }
             for bag in stack.take() {
-                // Not only in stacks that were not expired: the epoch may have wrapped around to
-                // this one meanwhile.
+                // A bag on the stack of expired ones is checked, too: the epoch may have wrapped
+                // around to the bag's meanwhile.
                 let is_expired = has_come(bag.epoch().wrapping_add(GRACE), now);
                 count += if is_expired { bag.len() } else { 0 };
                 if is_expired { to } else { stack }.push(bag);
@@ -302,7 +303,7 @@ impl Domain {
         count
     }
 
-    /// The same with the records of several threads, for one of them.
+    /// Does the same with the records of several threads, for one of them.
     pub(super) fn harvest_all(&self, whose: Whose, stacks: Stacks, by: &Slot) -> usize {
         let mut count = 0;
         for record in self.records.iter() {
@@ -317,7 +318,7 @@ impl Domain {
         count
     }
 
-    /// Puts the garbage of ended threads where other threads find it.
+    /// Moves the garbage of ended threads to where other threads find it.
     pub(super) fn close_parked(&self) {
         self.records.iter().for_each(|record| record.close_parked(|| self.epoch_to_close()));
     }
@@ -332,7 +333,7 @@ impl Domain {
         self.records.take(new).0
     }
 
-    /// How many bytes a thread may keep to itself before others must be able to free them.
+    /// How many bytes a thread may keep before other threads must be able to free them.
     pub(super) fn bag_bytes_max(&self) -> usize {
         let records = self.record_count.load(Ordering::Relaxed); // Relaxed: a statistic
         self.config.limit_bytes / 16 / records.max(1)
@@ -393,7 +394,7 @@ fn has_come(moment: usize, now: usize) -> bool {
     now.wrapping_sub(moment).cast_signed() >= 0
 }
 
-/// A sum of numbers that change while they are added up, which may be some bytes under 0.
+/// A sum of numbers that change during the addition, so that it may be some bytes below 0.
 fn no_debt(balance: usize) -> usize {
     if balance.cast_signed() < 0 { 0 } else { balance }
 }

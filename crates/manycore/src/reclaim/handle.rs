@@ -12,30 +12,30 @@ use crate::sync::atomic::Ordering;
 use crate::sync::{clock, hint, time};
 use crate::thread_registry::EachThreadRegistersItsOwn;
 
-/// Up to `FEW` expired objects are freed together: freeing one with each retirement would keep
-/// everything that freeing touches in the cache all the time. More than `BACKLOG` are freed
-/// together, too, so that they are gone.
+/// Up to `FEW` expired objects are freed together. If each retirement freed one, then all that
+/// freeing touches would stay in the cache all the time. More than `BACKLOG` are freed together,
+/// too, to get rid of them.
 const FEW: usize = 32;
 const BACKLOG: usize = 2000;
-/// A thread that has retired this many destroys about as many: few enough that no operation takes
-/// long by it, and by ones a hash table's updates are 3 % slower.
+/// A thread that has retired this many objects destroys about as many. The number is so low that no
+/// operation takes long; with 1, a hash table's updates are 3 % slower.
 const BURST: usize = 8;
 
 /// After this many objects a thread reads the clock, and scans for expired objects if its last scan
-/// was that many ticks ago. So scans are a small part of the time, and a thread that retires slowly
-/// keeps little garbage, which would take room in the CPU's cache from its structure.
+/// was that many ticks ago. So scans are a small part of the time. A thread that retires slowly
+/// also keeps little garbage, which would take room in the CPU's cache from its structure.
 const ASKS: usize = 8;
 const PERIOD_TICKS: u64 = 1 << 17;
-/// And where a scan takes some microseconds, of system call or of other CPUs' lines.
+/// The same where a scan takes some microseconds: for a system call, or for other CPUs' lines.
 const PERIOD_TICKS_DEAR: u64 = 1 << 19;
-/// And where many threads scan, because they delay each other.
+/// The same where many threads scan, because they delay each other.
 const ASKS_OF_MANY: usize = 32;
 
 /// A thread's access to a [`Domain`]. It stays with the thread.
 ///
-/// When it is dropped, the retired objects of the thread that are not yet freed pass to the next
-/// handle, and to other threads. A series of this many handles costs as much as a single one, and
-/// some nanoseconds for each handle.
+/// When the handle is dropped, the thread's retired objects that are not yet freed pass to the next
+/// handle, and to other threads. A series of handles costs as much as a single one, and some
+/// nanoseconds for each handle.
 pub struct Handle<'d> {
     pub(super) domain: &'d Domain,
     pub(super) record: &'d Slot,
@@ -68,7 +68,7 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// The thread's private data, which the next thread gets when this one has gone.
+    /// The thread's private data, which passes to the next thread when this one has ended.
     #[inline]
     fn own(&self) -> &Own {
         // SAFETY: this handle has claimed the record until it is dropped, and is not `Send`: this
@@ -84,8 +84,8 @@ impl<'d> Handle<'d> {
     /// Begins a section: objects that can be reached during the guard's life are not freed before
     /// it is dropped.
     ///
-    /// Sections may contain others. A guard that is forgotten keeps all garbage from being freed
-    /// until the handle is dropped.
+    /// Sections may be nested. A guard that is forgotten keeps all garbage from being freed until
+    /// the handle is dropped.
     #[inline]
     pub fn pin(&self) -> Guard<'_> {
         let depth = self.depth.get();
@@ -107,7 +107,7 @@ impl<'d> Handle<'d> {
         self.is_collecting.get()
     }
 
-    /// Waits until every section of other threads has ended that began before the call, and then
+    /// Waits until every section of other threads has ended that began before the call. Then it
     /// frees what it can.
     ///
     /// # Panics
@@ -118,8 +118,8 @@ impl<'d> Handle<'d> {
         self.synchronize_outside();
     }
 
-    /// The same where no guard can be excluded by the type, or destructors have the handle, too:
-    /// panics if there is one.
+    /// Does the same where the type cannot exclude guards, or where destructors have the handle,
+    /// too. Panics if there is a guard.
     pub fn synchronize_outside(&self) {
         assert!(!self.is_pinned(), "the thread would wait for a section of its own");
         self.close_bag();
@@ -153,13 +153,13 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Runs a function outside the section in which the thread is. Sections that begin meanwhile,
-    /// such as those of destructors, are sections of their own; one that still exists at the end
-    /// goes on, and keeps its protection.
+    /// Runs a function outside the thread's section. Sections that begin meanwhile, such as those
+    /// of destructors, are sections of their own. If one of them still exists at the end, it goes
+    /// on, and keeps its protection.
     #[inline]
     pub(super) fn unpinned<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// Inside again, also after a panic of `f` or of a destructor that runs at the end of the
-        /// section.
+        /// Enters the section again, also after a panic of `f` or of a destructor that runs at the
+        /// end of the section.
         struct Back<'a, 'd>(&'a Handle<'d>, usize);
         impl Drop for Back<'_, '_> {
             fn drop(&mut self) {
@@ -253,8 +253,8 @@ impl<'d> Handle<'d> {
         if self.own().is_due.replace(false) {
             self.check_garbage();
         }
-        // As many as were retired, so that the allocator reuses memory that it has just got back;
-        // four times as many if more than one bag is expired.
+        // As many as were retired, so that the allocator reuses memory that it has just got back.
+        // Four times as many if more than one bag is expired.
         let share = if self.record.expired.is_empty() { 1 } else { 4 };
         for _ in 0..share * owed {
             if !self.destroy_one() {
@@ -263,8 +263,8 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// To be called when a check is due: finds expired objects, and waits if there is too much
-    /// garbage.
+    /// Finds expired objects, and waits if there is too much garbage. To be called when a check is
+    /// due.
     #[cold]
     fn check_garbage(&self) {
         self.domain.close_parked();
@@ -273,10 +273,9 @@ impl<'d> Handle<'d> {
         if now == self.own().seen.get() {
             let scan = self.advance();
             held = scan.held;
-            // A thread that has blocked the epoch since this thread's last scan has probably lost
-            // its CPU, and is not the only one: the garbage of such threads would stay until they
-            // run again. So it is better that the running threads free their own; with many CPUs,
-            // some thread blocks the epoch most of the time.
+            // A thread that has blocked the epoch since the last scan has probably lost its CPU,
+            // and so have others. Until these run again, running threads free their garbage. With
+            // many CPUs, some thread blocks the epoch most of the time.
             if scan.blocker.is_some() && !self.domain.has_many_cpus() {
                 whose = Whose::Everybodys;
             }
@@ -300,8 +299,8 @@ impl<'d> Handle<'d> {
         scan
     }
 
-    /// Whether this thread has not scanned for so long that it should do so, now that it has
-    /// retired this many objects.
+    /// Whether this thread's last scan is so long ago that it should scan now that it has retired
+    /// this many objects.
     fn is_long_ago(&self, batch: usize) -> bool {
         if self.domain.has_many_cpus() && !batch.is_multiple_of(ASKS_OF_MANY) {
             return false;
@@ -311,7 +310,7 @@ impl<'d> Handle<'d> {
         clock::has_passed(self.own().looked.get(), period)
     }
 
-    /// The number of held bytes from which on threads wait; some space is left for threads in the
+    /// The number of held bytes from which on threads wait. It leaves some space for threads in the
     /// middle of a section.
     fn pressure(&self) -> usize {
         let limit = self.domain.config.limit_bytes;
@@ -330,8 +329,8 @@ impl<'d> Handle<'d> {
                 return;
             }
             let blocker = self.advance().blocker;
-            // This thread may be in a section of another handle. Then nothing changes while it
-            // waits.
+            // The blocker may be this thread, in a section of another handle. Then nothing changes
+            // while it waits.
             let is_vain = blocker.is_some_and(|blocker| self.domain.is_own(blocker));
             if is_vain || time::has_passed(start, self.domain.config.wait_ns_max()) {
                 self.domain.overruns.fetch_add(1, Ordering::Relaxed); // Relaxed: a statistic
@@ -351,14 +350,14 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// Takes what can be freed; returns how many objects that are.
+    /// Takes the garbage that can be freed; returns the number of its objects.
     fn harvest(&self, whose: Whose, stacks: Stacks) -> usize {
         self.own().seen.set(self.domain.now());
         self.own().bag_bytes_max.set(self.domain.bag_bytes_max());
         self.domain.harvest_all(whose, stacks, self.record)
     }
 
-    /// Destroys all that this thread has taken to be destroyed.
+    /// Destroys all garbage that this thread has taken.
     fn destroy_all(&self) {
         self.empty();
         for bag in self.record.expired.take() {
@@ -410,7 +409,7 @@ impl<'d> Handle<'d> {
     ///
     /// # Safety
     ///
-    /// It is a domain's own, and no thread has it any more.
+    /// The node belongs to a domain, and no thread can use it any more.
     pub(super) unsafe fn end_node(&self, node: *mut ()) {
         let nodes = &self.domain.nodes;
         // SAFETY: the node is of this domain, and no thread has it any more (contract of this
@@ -433,14 +432,14 @@ impl<'d> Handle<'d> {
         }
     }
 
-    /// The guard that ends with the result; `None` if it has begun to end already, and this is a
-    /// destructor.
+    /// A guard that ends the collection when it is dropped. `None` if a collection is under way,
+    /// and this is a destructor that it runs.
     fn begin_collecting(&self) -> Option<Reset<'_>> {
         (!self.is_collecting.replace(true)).then(|| Reset(&self.is_collecting))
     }
 }
 
-/// A section with a handle of its own. Structures show by it that a thread without a handle is
+/// A section with a handle of its own. By it, structures show that a thread without a handle is
 /// inside.
 pub(crate) struct Section<'d> {
     handle: Handle<'d>,
@@ -509,28 +508,29 @@ impl<'h> Guard<'h> {
         self.handle
     }
 
-    /// Ends the section and begins another, unless the thread has other guards. It is for a thread
-    /// that reads for long and has no reference just now, such as between two parts of a scan:
-    /// garbage that waits for it can then be freed. At the end of a section destructors may run.
+    /// Ends the section and begins another, unless the thread has other guards. For a thread that
+    /// reads for long and has no reference at the moment, such as between two parts of a scan.
+    /// Garbage that waits for this thread can then be freed. At the end of a section destructors
+    /// may run.
     #[inline]
     pub fn repin(&mut self) {
         self.repin_after(|| ());
     }
 
-    /// Runs a function between the two for which no thread has to wait, such as one that sleeps.
-    /// With other guards it runs in the section.
+    /// Ends the section, runs a function, and begins another section. No thread has to wait for the
+    /// function, which may sleep. If the thread has other guards, the function runs in the section.
     #[inline]
     pub fn repin_after<R>(&mut self, f: impl FnOnce() -> R) -> R {
         if self.handle.depth.get() == 1 { self.handle.unpinned(f) } else { f() }
     }
 
-    /// Drops the value, some time after every section has ended that is going on now.
+    /// Drops the value, some time after every section has ended that is open now.
     ///
     /// # Safety
     ///
-    /// The object comes from `Box::into_raw`, and only threads that are in a section now use it: it
-    /// cannot be reached any more from its structure. It is retired once. Any thread may drop it,
-    /// as late as the domain is dropped.
+    /// The object comes from `Box::into_raw`, and is retired once. It cannot be reached from its
+    /// structure any more, so that only threads that are in a section now use it. Any thread may
+    /// drop it, at any time until the domain is dropped.
     #[inline]
     pub unsafe fn retire<T: Send>(&self, value: *mut T) {
         /// # Safety
@@ -547,21 +547,21 @@ impl<'h> Guard<'h> {
         unsafe { self.retire_with(value.cast(), size_of::<T>(), destroy::<T>) };
     }
 
-    /// Calls `destroy` with the object, some time after every section has ended that is open now;
-    /// until then it counts for this many bytes. For objects that are not in a box. Does not
-    /// allocate, except for a bag now and then.
+    /// Calls `destroy` with the object, some time after every section has ended that is open now.
+    /// Until then the object counts for this many bytes. For objects that are not in a box. Does
+    /// not allocate, except for a bag now and then.
     ///
     /// # Safety
     ///
-    /// Only threads that are in a section now use the object. After them `destroy` may be called
-    /// with it, once, by any thread, as late as the domain is dropped.
+    /// Only threads that are in a section now use the object. After these sections any thread may
+    /// call `destroy` with it, once, at any time until the domain is dropped.
     #[inline]
     pub unsafe fn retire_with(&self, object: *mut (), bytes: usize, destroy: unsafe fn(*mut ())) {
         self.handle.retire(Garbage { object, destroy: Some(destroy) }, bytes);
     }
 
-    /// Runs something some time after every section has ended that is going on now, on any thread:
-    /// at the end of one of its sections, or when the domain is dropped.
+    /// Calls a function some time after every section has ended that is open now. Any thread may
+    /// call it, at the end of one of its sections, or when the domain is dropped.
     pub fn defer(&self, f: impl FnOnce() + Send + 'static) {
         /// # Safety
         ///

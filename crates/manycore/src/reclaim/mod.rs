@@ -3,13 +3,13 @@
 //!
 //! # Idea
 //!
-//! A writer that unlinks a node from a structure cannot free it: a reader may still use it. So it
-//! *retires* the node. The node is freed after a *grace period*: when every *critical section* has
-//! ended in which a reader could have found it. A reader only writes to a record of its own, when
-//! it enters a section and when it leaves.
+//! A writer that unlinks a node from a structure cannot free it: a reader may still use it. So the
+//! writer *retires* the node. The node is freed after a *grace period*: when every *critical
+//! section* has ended in which a reader could have found it. A reader writes only to a record of
+//! its own, when it enters a section and when it leaves.
 //!
 //! Time is counted in *epochs*. A thread that enters a section writes the epoch into its record.
-//! The next epoch begins when all threads inside have the current one, so that no thread is further
+//! The next epoch begins when all threads inside have the current one. So no thread is further
 //! behind than one epoch:
 //!
 //! ```text
@@ -21,15 +21,14 @@
 //!
 //! Retired objects wait in bags of up to 61. A full bag is closed with the current epoch, and
 //! pushed onto a stack of its thread's record, from which any thread can take it. A thread frees
-//! what it has retired itself, because that memory is in its caches. The bags of a thread that has
-//! ended are freed by other threads, and so are all expired bags when the limit is near. If a
-//! thread ends with a bag that is not full, the bag stays in the record, and the next thread fills
-//! it.
+//! what it has retired itself, because that memory is in its caches. Other threads free the bags of
+//! a thread that has ended, and all expired bags when the limit is near. If a thread ends with a
+//! bag that is not full, the bag stays in the record, and the next thread fills it.
 //!
 //! At the end of a section, a thread that has retired eight objects or more frees as many expired
-//! objects as it has retired. So an allocator that keeps a few free blocks for each thread can give
-//! these out again. If it got hundreds at a time, it would move them to a list that all threads
-//! share, and have to fetch them from there.
+//! objects as it has retired. So an allocator that keeps a few free blocks for each thread can
+//! reuse them. If it got hundreds of blocks at a time, it would move them to a list that all
+//! threads share, and would have to fetch them from there.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicPtr, Ordering};
@@ -56,8 +55,8 @@
 //!
 //! [`Atomic`] is such a pointer without `unsafe`.
 //!
-//! Where no handle can be passed on, use `section`: it is the same with a domain that the process
-//! has by itself, like `crossbeam_epoch::pin`. A thread that reads for long repins now and then:
+//! Where no handle can be passed on, use `section`. It does the same with a domain that belongs to
+//! the process, like `crossbeam_epoch::pin`. A thread that reads for long repins now and then:
 //! [`Guard::repin`].
 //!
 //! ## Bounded garbage
@@ -67,19 +66,19 @@
 //! section. [`Config::on_stall`] gets the reader's thread, the duration of the block, and the
 //! amount of garbage. Readers never wait. When the reader leaves, the waiting threads go on.
 //!
-//! Without such a reader, a thread scans for expired objects when it has retired 253 objects, or
-//! when it has retired 8 and has not scanned for 2^17 ticks: 2^19 where a scan takes a system call,
-//! and on 32 CPUs or more 2^19 and 32 objects. So it keeps little garbage if it retires slowly, and
-//! spends little time on scans if it retires fast.
+//! Without such a reader, a thread scans for expired objects when it has retired 253 objects. It
+//! also scans when it has retired 8 objects and its last scan was 2^17 ticks ago: 2^19 where a scan
+//! takes a system call, and 2^19 and 32 objects on 32 CPUs or more. So a thread that retires slowly
+//! keeps little garbage, and a thread that retires fast spends little time on scans.
 //!
-//! A thread that has retired something may wait when it leaves its section. So it must not hold a
-//! lock then that other threads acquire in sections: acquire and release locks inside. Destructors
-//! run there.
+//! A thread that has retired something may wait when it leaves its section, and destructors run
+//! there. So it must not hold, at that time, a lock that other threads acquire in sections: acquire
+//! and release locks inside.
 //!
 //! ## Quiescent states
 //!
-//! [`QsbrHandle`] is for threads that can report, now and then, that they hold no reference: their
-//! sections are free. A structure leaves the choice to its user by a type, [`Mode`].
+//! [`QsbrHandle`] is for threads that can report, now and then, that they hold no reference. Their
+//! sections cost nothing. A structure leaves this choice to its user by a type, [`Mode`].
 //!
 //! # Source
 //!
@@ -87,8 +86,8 @@
 //! "Practical lock-freedom", PhD thesis, Cambridge 2004, for epochs; M. Desnoyers, P. McKenney, A.
 //! Stern, M. Dagenais and J. Walpole, "User-level implementations of read-copy update", TPDS 2012,
 //! for readers without fences; D. Kim, T. Brown and A. Singh, "Are your epochs too epic? Batch free
-//! can be harmful", PPoPP 2024, for destroying one by one. Ours: bags on stacks that anybody may
-//! take, the limit, and that there is no list of threads to lock.
+//! can be harmful", PPoPP 2024, for destroying one by one. Our own parts are the bags on stacks
+//! from which any thread can take them, the limit, and that there is no list of threads to lock.
 //!
 //! # Memory order
 //!
@@ -101,32 +100,33 @@
 //! the epoch
 //! *t* + 3.
 //!
-//! *What W did comes before the epoch t + 2.* The advancer that began it has read *t* + 1. It has
-//! seen W enter: otherwise its fence came before W's, and W, which reads the epoch after that,
-//! would have found *t* + 1 and not *t*. It has not seen W inside, because W did not enter with
-//! *t* + 1, or it would have found that. So it has seen that W had left (Release, Acquire), and has
-//! told so with the epoch (Release).
+//! *What W did comes before the epoch t + 2.* The advancer that began this epoch has read *t* + 1.
+//! It has seen W enter: otherwise its fence came before W's, and W, which reads the epoch after its
+//! own fence, would have found *t* + 1 and not *t*. It has not seen W inside, because W did not
+//! enter with *t* + 1: then W would have found *t* + 1. So the advancer has seen that W had left
+//! (Release, Acquire), and passes this on with the epoch (Release).
 //!
 //! *R does not have the object at t + 3.* If R has entered with *t* + 2 or later (Acquire), it sees
-//! that the object is unlinked. If it has entered with an earlier epoch, the advancer that began
-//! *t* + 3 did not see it inside. Either it saw that R had left: what R did inside comes before its
-//! Release, in `leave` or, if it is inside again, in `enter`, which the advancer acquires, and
-//! releases with the epoch; a thread that frees acquires the epoch. Or it did not see R enter: then
-//! its fence came before R's, and it has read *t* + 2 before its fence, so that R sees what W did.
+//! that the object is unlinked. If R has entered with an earlier epoch, the advancer that began the
+//! epoch *t* + 3 did not see R inside. There are two cases. Either the advancer saw that R had
+//! left. Then what R did inside comes before R's Release, in `leave` or, if R is inside again, in
+//! `enter`. The advancer acquires this, and releases it with the epoch, which a thread that frees
+//! acquires. Or the advancer did not see R enter. Then its fence came before R's, and it has read
+//! *t* + 2 before its fence, so that R sees what W did.
 //!
-//! [`Domain::synchronize`] is called by a thread that need not have been inside. It passes a fence
-//! before it reads *t*, which comes before that of the advancer that began *t* + 2, in place of W's
-//! section.
+//! [`Domain::synchronize`] is called by a thread that need not have been inside. The thread passes
+//! a fence before it reads *t*. This fence takes the place of W's section: it comes before that of
+//! the advancer that began *t* + 2.
 //!
 //! *Without fences in readers.* Suppose that threads rarely wait for readers, and that the system
-//! can make all threads execute a fence ([`sync::barrier`](crate::sync::barrier)). Then A has it do
-//! so, after its own fence, and R only keeps the compiler from exchanging its accesses. To A, each
-//! R is then either past its write, and A sees the write; or R's reads are yet to come, and see
-//! everything before A's fence. The argument above needs no more of the fences. `src/asymmetry.rs`
-//! has the full argument, and the transition between the two ways.
+//! can make all threads execute a fence ([`sync::barrier`](crate::sync::barrier)). Then A calls the
+//! system for it, after its own fence, and R only keeps the compiler from exchanging its accesses.
+//! There are two cases for each R. Either R has made its write, and A sees the write; or R's reads
+//! are yet to come, and see everything before A's fence. The argument above needs no more of the
+//! fences. `src/asymmetry.rs` has the full argument, and the transition between the two ways.
 //!
-//! Bags go from hand to hand by Release and Acquire of a stack's head, the counts of a record with
-//! the record.
+//! Release and Acquire of a stack's head pass bags from one thread to the next. The counts of a
+//! record pass with the record.
 //!
 //! # Cost
 //!
@@ -134,15 +134,15 @@
 //! changes once for some hundred retired objects. It also costs a fence, unless threads had 4,096
 //! sections or more between two scans for garbage and [`Barriers::Auto`] is granted. Retiring costs
 //! a write of two words. Now and then a thread reads each thread's line. If readers execute no
-//! fence, and a thread has been in a section recently, it also makes a system call that interrupts
-//! the CPUs on which threads of the process run. A thread takes 128 bytes; if it retires objects,
-//! it also takes the bags of about four epochs, of 1 KiB each.
+//! fence, and a thread has been in a section recently, the scan also makes a system call that
+//! interrupts the CPUs on which threads of the process run. A thread takes 128 bytes. If it retires
+//! objects, it also takes the bags of about four epochs, of 1 KiB each.
 //!
 //! # When not to use it
 //!
 //! Where memory has to be freed immediately, or where readers stay pinned for a long time. After a
-//! fork the child must not use the domains of its parent: the records of threads that do not exist
-//! in the child stay unchanged.
+//! fork the child must not use the domains of its parent: records of threads that do not exist in
+//! the child stay unchanged.
 
 mod atomic;
 mod bag;

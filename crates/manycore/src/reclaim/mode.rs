@@ -1,4 +1,4 @@
-//! When a thread reports that its readers have left: a structure's choice, by type.
+//! When a thread reports that its readers have left. A structure's user chooses by a type.
 
 use core::fmt;
 
@@ -10,8 +10,8 @@ use super::qsbr::QsbrHandle;
 ///
 /// # Safety
 ///
-/// A section's guard belongs to the domain with which its handle was registered: reads and
-/// retirements there rely on it.
+/// A section's guard belongs to the domain with which its handle was registered. Reads and
+/// retirements in the section rely on it.
 pub unsafe trait Mode {
     /// What a thread has sections with.
     type Handle<'d>: fmt::Debug;
@@ -44,10 +44,10 @@ unsafe impl Mode for Epoch {
     }
 }
 
-/// Based on quiescent states (QSBR): after every 64 critical sections, and after each that leaves
-/// some objects to destroy, by a [`QsbrHandle`] of its own. Readers' sections cost less. But a
-/// thread that keeps its handle and does nothing with it keeps all garbage from being freed: for
-/// threads that are at work all the time.
+/// Based on quiescent states (QSBR): a [`QsbrHandle`] reports one after every 64 critical sections,
+/// and after each section that leaves some objects to destroy. Readers' sections cost less. But a
+/// thread that keeps its handle and does nothing with it keeps all garbage from being freed. So
+/// this mode is for threads that are at work all the time.
 #[derive(Debug)]
 pub struct Qsbr;
 

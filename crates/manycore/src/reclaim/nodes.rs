@@ -2,11 +2,11 @@
 //!
 //! A list's reader goes from node to node, and its speed depends on the number of cache lines of
 //! the nodes. In the allocator's memory each node has at least 8 additional bytes, and lies between
-//! other data. So a domain of a structure has [chunks](crate::object_pool) full of nodes; the
+//! other data. So a domain of a structure has [chunks](crate::object_pool) full of nodes. The
 //! memory of a destroyed node is reused for the next new one.
 //!
-//! The model checker and the simulator are to see each node come and go, and notice one that is
-//! lost: there they are boxes. So are large ones, which gain nothing.
+//! Nodes are boxes in the model checker and the simulator, which are to see each node come and go,
+//! and notice one that is lost. Large nodes are boxes, too: they would gain nothing in chunks.
 
 use core::mem::needs_drop;
 use core::ptr::drop_in_place;
@@ -18,7 +18,7 @@ pub(super) const LARGEST: usize = 256;
 
 /// Whether nodes of this type are in a domain's memory, and not in boxes.
 pub(super) const fn are_kept<T>() -> bool {
-    // Places follow each other from a line's begin on, a multiple of the type's alignment apart.
+    // Nodes in a chunk start at a line's begin, a multiple of the type's alignment apart.
     !cfg!(any(loom, feature = "sim")) && size_of::<T>() <= LARGEST && align_of::<T>() <= 16
 }
 
@@ -26,7 +26,7 @@ pub(super) const fn are_kept<T>() -> bool {
 pub(super) struct Nodes {
     /// What one takes; 0 if there are none.
     pub bytes: usize,
-    /// Ends the contents of a node; none if nothing has to be done.
+    /// Drops the contents of a node; none if nothing has to be dropped.
     end: Option<unsafe fn(*mut ())>,
     pub batches: GlobalFreeList,
     chunks: Chunks,
@@ -47,7 +47,7 @@ impl Nodes {
     pub fn of<T>(bytes_min: usize) -> Self {
         /// # Safety
         ///
-        /// It is a node of this type, and no thread has it any more.
+        /// It is a node of this type, and no thread can use it any more.
         unsafe fn end<T>(node: *mut ()) {
             // SAFETY: it is a node of this type, and no thread has it any more (contract of this
             // function).
@@ -69,7 +69,7 @@ impl Nodes {
     ///
     /// # Safety
     ///
-    /// The node is one of these, and no thread has it any more.
+    /// The node is one of these, and no thread can use it any more.
     pub unsafe fn end(&self, node: *mut ()) {
         if let Some(end) = self.end {
             // SAFETY: `end` was made for the type of this domain's nodes. This is one of them, and

@@ -1,5 +1,5 @@
-//! The process' own domain, which threads need no handle for. Natively, and with the standard
-//! library.
+//! The process' own domain, for which threads need no handle. Only in native programs, with the
+//! standard library.
 
 extern crate std;
 
@@ -16,18 +16,18 @@ thread_local! {
 /// The process' own domain, with the [default configuration](super::Config::default). It is never
 /// dropped.
 ///
-/// Structures that are to be reported or limited by themselves had better have one of their own.
+/// Structures whose garbage is to be reported or limited separately should have their own domain.
 pub fn domain() -> &'static Domain {
     static DOMAIN: OnceLock<Domain> = OnceLock::new();
     DOMAIN.get_or_init(Domain::default)
 }
 
 /// Runs a function in a section of the process' own domain: objects that can be reached meanwhile
-/// are not freed before it ends. Sections may contain others.
+/// are not freed before the section ends. Sections may be nested.
 ///
-/// A thread's first one registers the thread. That is undone when the thread ends: its garbage is
-/// then left to the others. A section costs one read of a thread-local variable more than with a
-/// [`Handle`].
+/// A thread's first section registers the thread. When the thread ends, it is no longer registered,
+/// and other threads free its garbage. A section costs one read of a thread-local variable more
+/// than with a [`Handle`].
 ///
 /// ```
 /// use std::sync::atomic::{AtomicPtr, Ordering};
@@ -65,8 +65,8 @@ pub fn is_pinned() -> bool {
     with_handle(Handle::is_pinned)
 }
 
-/// Waits until every section of the process' own domain has ended that began before the call, and
-/// then frees what it can.
+/// Waits until every section of the process' own domain has ended that began before the call. Then
+/// it frees what it can.
 ///
 /// # Panics
 ///
@@ -75,7 +75,8 @@ pub fn synchronize() {
     with_handle(Handle::synchronize_outside);
 }
 
-/// The thread's handle; where thread-local variables are gone already, one for this once.
+/// Calls `f` with the thread's handle. Where thread-local variables are gone already, it makes a
+/// handle for this call.
 #[inline]
 fn with_handle<R>(f: impl FnOnce(&Handle<'static>) -> R) -> R {
     let mut f = Some(f);

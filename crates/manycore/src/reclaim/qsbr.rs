@@ -4,21 +4,21 @@
 use super::domain::Domain;
 use super::handle::{Guard, Handle};
 
-/// A thread's access to a [`Domain`] that makes critical sections free: the thread counts as pinned
-/// all the time, and reports now and then that it holds no reference. A kernel does so where it
-/// switches threads, a server between two requests.
+/// A thread's access to a [`Domain`] in which critical sections cost nothing. The thread counts as
+/// pinned all the time, and reports now and then that it holds no reference. A kernel reports where
+/// it switches threads, a server between two requests.
 ///
 /// The source is P. McKenney and J. Slingwine, "Read-copy update", PDCS 1998, where a grace period
-/// ends when every CPU has switched threads. It is the kind of RCU with the cheapest readers,
-/// and the one in which a thread that does not report stops all others from freeing: before it
-/// sleeps or computes for long, it goes [`offline`](Self::offline).
+/// ends when every CPU has switched threads. Of all kinds of RCU this one has the cheapest readers.
+/// But a thread that does not report stops all others from freeing. So, before a thread sleeps or
+/// computes for long, it goes [`offline`](Self::offline).
 #[derive(Debug)]
 pub struct QsbrHandle<'d> {
     handle: Handle<'d>,
 }
 
 impl Domain {
-    /// The calling thread's access to the domain, for a thread that is going to call
+    /// The access to the domain for a calling thread that is going to call
     /// [`QsbrHandle::quiescent`] often.
     pub fn register_qsbr(&self) -> QsbrHandle<'_> {
         let handle = self.register();
@@ -40,8 +40,8 @@ impl<'d> QsbrHandle<'d> {
         self.offline(|| ());
     }
 
-    /// The same, for the library for C: destructors that run meanwhile have access to this, too,
-    /// and may open sections of their own.
+    /// Does the same, for the library for C. Destructors that run meanwhile can use this handle,
+    /// too, and may open sections of their own.
     ///
     /// # Safety
     ///
@@ -68,7 +68,8 @@ impl<'d> QsbrHandle<'d> {
         unsafe { self.synchronize_shared() };
     }
 
-    /// The same where destructors that run meanwhile have this, too: for the library for C.
+    /// Does the same where destructors that run meanwhile can use this handle, too: for the library
+    /// for C.
     ///
     /// # Safety
     ///

@@ -10,10 +10,10 @@ use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::null_mut;
 
-/// Set in a record's state while its thread is inside a section; the other bits are the epoch in
-/// which it came in.
+/// Set in a record's state while its thread is inside a section. The other bits are the epoch in
+/// which the thread entered.
 pub(super) const INSIDE: usize = 1;
-/// From one epoch to the next: the lowest bit is [`INSIDE`].
+/// The difference between one epoch and the next: the lowest bit is [`INSIDE`].
 pub(super) const STEP: usize = 2;
 
 /// How many stacks a record has: one more than there are epochs whose garbage may have to wait.
@@ -25,20 +25,20 @@ pub(super) type Slot = ThreadSlot<Record>;
 /// What others may read of it.
 #[repr(C)] // The state comes first: see `ThreadRegistry::scan`.
 pub(super) struct Record {
-    /// 0, or the epoch in which its thread came in and [`INSIDE`].
+    /// 0, or the epoch in which the record's thread entered, with [`INSIDE`].
     state: AtomicUsize,
-    /// Bytes that its threads have retired so far, and bytes that they have freed, whichever thread
-    /// retired them. Both wrap. The thread that has the record writes them.
+    /// The bytes that the record's threads have retired so far, and the bytes that they have freed,
+    /// whichever thread retired those. Both wrap. The thread that has the record writes them.
     retired: AtomicUsize,
     freed: AtomicUsize,
-    /// Closed bags, by the epoch in which they were closed. A stack whose epoch has come round
-    /// again may also have bags of earlier rounds.
+    /// Closed bags, by the epoch in which they were closed. Epochs use the stacks in turn, so that
+    /// a stack may also have bags of earlier epochs.
     stacks: [GarbageStack; STACKS],
     /// Bags with only expired objects. Their thread destroys the objects little by little.
     pub expired: GarbageStack,
     /// The thread's memory for nodes.
     pub pool: UnsafeCell<Pool>,
-    /// The thread's own, which goes from one to the next.
+    /// The thread's private data, which passes from one thread to the next.
     own: cell::UnsafeCell<Own>,
     /// Whether there is garbage in that, and no thread has the record: a hint.
     parked: AtomicBool,
@@ -59,8 +59,8 @@ pub(super) struct Own {
     pub batch: Cell<usize>,
     pub batch_bytes: Cell<usize>,
     pub looked: Cell<u64>,
-    /// The objects retired since this thread last destroyed some; it scans if they are as many as
-    /// it destroys together.
+    /// The objects retired since this thread last destroyed some. If they are as many as it
+    /// destroys together, it scans.
     pub owed: Cell<usize>,
     /// Whether this thread is to look what can be freed.
     pub is_due: Cell<bool>,
@@ -118,7 +118,7 @@ impl Record {
     ///
     /// # Safety
     ///
-    /// The caller has the record, and keeps this no longer.
+    /// The caller has the record, and does not use the reference after that.
     #[inline]
     pub unsafe fn own(&self) -> &Own {
         // SAFETY: only the thread that has the record, which is the caller (contract of this
@@ -126,7 +126,7 @@ impl Record {
         self.own.with(|own| unsafe { &*own })
     }
 
-    /// Puts the bag that is being filled where others find it.
+    /// Closes the bag that is being filled, and puts it where other threads find it.
     pub fn close_bag(&self, own: &Own, epoch: usize) {
         let bag = own.bag.replace(null_mut());
         if !bag.is_null() {
@@ -136,7 +136,8 @@ impl Record {
         }
     }
 
-    /// Says that the thread is inside, since this epoch; with a full fence after it, or without.
+    /// Announces that the thread is inside, since this epoch; with a full fence afterwards, or
+    /// without.
     #[inline]
     pub fn enter(&self, epoch: usize, with_fence: bool) {
         if with_fence {
@@ -156,13 +157,14 @@ impl Record {
         self.state.store(0, order!(Release, "reclaim-leave"));
     }
 
-    /// Since when its thread is inside, see [`enter`](Self::enter); 0 if it is not.
+    /// The epoch since which the record's thread is inside, see [`enter`](Self::enter); 0 if it is
+    /// not.
     pub fn state(&self) -> usize {
         // Acquire: partner of the Releases in `enter` and `leave`.
         self.state.load(order!(Acquire, "reclaim-state"))
     }
 
-    /// The thread that has the record has retired so much.
+    /// Counts these bytes as retired, by the thread that has the record.
     #[inline]
     pub fn count_retired(&self, bytes: usize) {
         // Relaxed, both: a statistic, which one thread writes.
@@ -170,7 +172,7 @@ impl Record {
         self.retired.store(before.wrapping_add(bytes), Ordering::Relaxed);
     }
 
-    /// The thread that has the record has freed so much.
+    /// Counts these bytes as freed, by the thread that has the record.
     pub fn count_freed(&self, bytes: usize) {
         // Relaxed, both: a statistic, which one thread writes.
         let before = self.freed.load(Ordering::Relaxed);
@@ -202,7 +204,7 @@ impl Slot {
     #[inline]
     pub fn leave_to_next(&self) {
         self.take_over();
-        // The model checker has enough to do without a hint.
+        // The model checker has enough work without a hint.
         if !cfg!(loom) {
             // SAFETY: the caller has claimed the record, and gives it back below.
             let parked = unsafe { self.own() }.has_garbage();
@@ -211,8 +213,8 @@ impl Slot {
         self.give_back(Box::new(()));
     }
 
-    /// If no thread has the record, and its last thread has left garbage: puts that where others
-    /// find it.
+    /// If no thread has the record, and its last thread has left garbage: puts the garbage where
+    /// other threads find it.
     pub fn close_parked(&self, epoch: impl FnOnce() -> usize) {
         // Relaxed: a hint.
         if (cfg!(loom) || self.parked.load(Ordering::Relaxed)) && self.take().is_some() {

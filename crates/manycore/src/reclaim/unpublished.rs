@@ -1,4 +1,4 @@
-//! A structure's new nodes, until others can find them, and their end.
+//! A structure's new nodes until other threads can find them, and the end of nodes.
 
 use alloc::boxed::Box;
 use core::ops::Deref;
@@ -9,7 +9,7 @@ use super::handle::{Guard, Handle};
 use super::nodes::are_kept;
 
 impl Guard<'_> {
-    /// A new node, in a section of the domain that is [for such](Domain::of_nodes).
+    /// A new node, made in a section of the domain, which is [for such nodes](Domain::of_nodes).
     #[inline]
     pub(crate) fn node<T>(&self, value: T) -> UnpublishedNode<'_, T> {
         let place = if are_kept::<T>() {
@@ -33,9 +33,9 @@ impl Guard<'_> {
     ///
     /// # Safety
     ///
-    /// It is from [`UnpublishedNode::into_raw`], of this domain, and only threads that are in a
-    /// section now use it. It is retired once. Any thread may drop its contents, as late as the
-    /// domain is dropped.
+    /// The node comes from [`UnpublishedNode::into_raw`], of this domain, and is retired once. Only
+    /// threads that are in a section now use it. Any thread may drop its contents, at any time
+    /// until the domain is dropped.
     #[inline]
     pub(crate) unsafe fn retire_node<T: Send>(&self, node: *mut T) {
         if are_kept::<T>() {
@@ -62,8 +62,7 @@ impl<T> UnpublishedNode<'_, T> {
         self.place.as_ptr()
     }
 
-    /// The node, which others can find: it is valid until it is retired, or its structure is
-    /// dropped.
+    /// Publishes the node: it is valid until it is retired, or its structure is dropped.
     #[inline]
     pub fn into_raw(self) -> NonNull<T> {
         let place = self.place;
@@ -96,11 +95,12 @@ impl<T> Drop for UnpublishedNode<'_, T> {
     }
 }
 
-/// The end of a node with its structure. Its memory goes with the domain.
+/// Drops the contents of a node when its structure is dropped. The node's memory is freed with the
+/// domain.
 ///
 /// # Safety
 ///
-/// It is from [`UnpublishedNode::into_raw`], and no thread has it any more.
+/// The node comes from [`UnpublishedNode::into_raw`], and no thread can use it any more.
 pub(crate) unsafe fn end_with_structure<T>(node: *mut T) {
     if are_kept::<T>() {
         // SAFETY: `UnpublishedNode` has made it, and no thread has it any more (contract of this
@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(Arc::strong_count(&counted), 1);
     }
 
-    /// Each has its own place, is aligned, and keeps its contents, whatever its size and whether or
-    /// not it is a box.
+    /// Nodes do not overlap, are aligned, and keep their contents, whatever their size and whether
+    /// or not they are boxes.
     fn are_apart<T: Copy + PartialEq + core::fmt::Debug>(make: fn(u8) -> T, bytes_min: usize) {
         let domain = Domain::of_nodes::<T>(Config::default(), bytes_min);
         let handle = domain.register();

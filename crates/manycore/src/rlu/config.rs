@@ -1,4 +1,4 @@
-//! Parameters of a domain, and the report on threads that keep its writers waiting.
+//! Parameters of a domain, and the report on threads for which its writers wait.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -7,13 +7,13 @@ use core::time::Duration;
 /// Parameters of a domain.
 #[non_exhaustive]
 pub struct Config {
-    /// Commits that a thread may leave to be written back later, all in one step. 0: each is
-    /// written back before its commit returns, as published.
+    /// The commits that a thread may leave to be written back later, all in one step. With 0, each
+    /// commit is written back before the call returns, as in the paper's basic algorithm.
     pub deferred: usize,
-    /// A session for which a thread has waited for longer than this is a stall. It is reported
-    /// again after as long. 100 ms.
+    /// A session for which a thread has waited for longer than this is a stall. The stall is
+    /// reported again each time the same duration has passed. The default is 100 ms.
     pub patience: Duration,
-    /// Called with such a session, on the thread that waits for it.
+    /// The function that the waiting thread calls with a stalled session.
     pub on_stall: Option<OnStall>,
 }
 
@@ -26,7 +26,7 @@ pub type OnStall = Box<dyn Fn(&Stall) + Send + Sync>;
 pub struct Stall {
     /// The number of its thread: on Linux, the kernel's.
     pub thread: u32,
-    /// For how long the thread that reports has waited. The session has been open for longer.
+    /// For how long the reporting thread has waited. The session has been open for longer.
     pub blocked_for: Duration,
     /// How many objects cannot be changed meanwhile.
     pub objects: usize,

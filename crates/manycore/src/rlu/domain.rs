@@ -13,22 +13,22 @@ use crate::thread_registry::ThreadRegistry;
 
 /// Objects that threads share, and the threads.
 ///
-/// All memory is the domain's, and is given back when it is dropped.
+/// The domain owns all memory, and frees it when it is dropped.
 pub struct Domain<C: Clock = Counter> {
     clock: C,
     /// Not used where the clock is exact.
     epoch: Epoch,
     pub(super) config: Config,
-    /// Before the shared pool, because it is dropped first: its objects are in the shared pool's
-    /// memory.
+    /// This field is before the shared pool, because it is dropped first: its objects are in the
+    /// pool's memory.
     pub(super) members: ThreadRegistry<Record, Local>,
     pub(super) shared_pool: SharedPool,
     /// Whether threads begin sessions without a fence.
     asymmetric: bool,
 }
 
-/// An asymmetric barrier costs a writer as much as some hundred fences cost readers: where at least
-/// this many commits share one.
+/// An asymmetric barrier costs a writer as much as some hundred fences cost readers. So it is used
+/// where at least this many commits share one barrier.
 const COMMITS_A_BARRIER: usize = 8;
 
 impl<C: Clock + Default> Default for Domain<C> {
@@ -38,8 +38,8 @@ impl<C: Clock + Default> Default for Domain<C> {
 }
 
 impl<C: Clock + Default> Domain<C> {
-    /// A domain whose threads write back after every eleventh commit: the ten that are deferred are
-    /// as in the paper.
+    /// A domain whose threads write back after every eleventh commit: they defer ten commits, as in
+    /// the paper.
     #[must_use]
     pub fn deferring() -> Self {
         Self::new(C::default(), Config::default().with_deferred(10))
@@ -90,8 +90,8 @@ impl<C: Clock> Domain<C> {
         self.epoch.stamp(&self.clock, after)
     }
 
-    /// Has every session with a time see a commit of this stamp that begins from now on. The record
-    /// is the calling thread's.
+    /// Ensures that every session with a time that begins from now on sees a commit of this stamp.
+    /// The record is the calling thread's.
     pub(super) fn announce(&self, record: &Record, stamp: u64) {
         if !self.clock.is_exact() {
             record.known.store(stamp, Ordering::Relaxed); // Relaxed: a fence follows
@@ -99,7 +99,8 @@ impl<C: Clock> Domain<C> {
         }
     }
 
-    /// Between a session's begin, which its record announces, and its reads.
+    /// Executes the fence between a session's begin, which its record announces, and the session's
+    /// reads.
     #[inline]
     pub(super) fn fence_reader(&self) {
         if self.asymmetric {
@@ -124,7 +125,7 @@ impl<C: Clock> Domain<C> {
         stats
     }
 
-    /// Bytes of memory for objects and copies that the domain has, whether in use or free.
+    /// The bytes of the domain's memory for objects and copies, whether in use or free.
     pub fn object_bytes(&self) -> usize {
         self.shared_pool.bytes()
     }

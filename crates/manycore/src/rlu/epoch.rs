@@ -1,13 +1,13 @@
-//! Sessions with a time and commits use this epoch, so no clock has to be trusted.
+//! Sessions with a time and commits use this epoch, so that no clock has to be trusted.
 //!
-//! The *epoch* is a number that sessions with a time leave in their records, and that is not before
-//! any announced stamp. A session reads at the clock's time or at its epoch, whichever is later; a
-//! stamp is later than the epoch that its thread finds when it has locked its objects. A right
+//! The *epoch* is a number that sessions with a time write into their records. It is not before any
+//! announced stamp. A session reads at the clock's time or at its epoch, whichever is later. A
+//! stamp is later than the epoch that its thread finds when it has locked its objects. A correct
 //! clock is behind the epoch by at most its boundary, so the epoch rarely changes a session's time.
 //!
-//! The line of the epoch would be written by every commit. So that does not begin before a session
-//! asks for a time, as many programs' never do: until then each thread keeps the latest stamp that
-//! it knows of in its record.
+//! Every commit would write the epoch's line. To avoid that, the epoch is not used before a session
+//! asks for a time, which sessions of many programs never do. Until then each thread keeps the
+//! latest stamp that it knows in its record.
 
 use crate::clock::Clock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,8 +32,8 @@ impl Epoch {
         }))
     }
 
-    /// For a session with a time to leave in its record. `known` asks for the latest stamp that any
-    /// thread knows of.
+    /// The epoch, for the record of a session with a time. `known` finds the latest stamp that any
+    /// thread knows.
     #[inline]
     pub fn now(&self, known: impl FnOnce() -> u64) -> u64 {
         // Acquire: partner of the Release in `begin`.
@@ -50,13 +50,14 @@ impl Epoch {
         self.0.latest.load(Ordering::Acquire)
     }
 
-    /// The first session with a time begins. Others may do the same meanwhile.
+    /// The first session with a time begins to use the epoch. Other threads may do the same
+    /// meanwhile.
     #[cold]
     fn begin(&self, known: impl FnOnce() -> u64) {
         // AcqRel: partner of each other, and of the Acquire in `again`.
         self.0.latest.fetch_max(UNUSED + 1, Ordering::AcqRel);
-        // A thread that found the epoch unused executed its own fence before, in `announce`, so
-        // this thread sees that thread's announcement.
+        // A thread that found the epoch unused executed its own fence before this one, in
+        // `announce`. So this thread sees that thread's announcement.
         full_fence!("rlu-begin-fence");
         // AcqRel: partner of those in `announce`, and of the Acquire in `again`.
         self.0.latest.fetch_max(known(), Ordering::AcqRel);

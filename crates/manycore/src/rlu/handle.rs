@@ -18,7 +18,7 @@ use crate::sync::atomic::Ordering;
 use crate::sync::{head_of, order, thread};
 use crate::thread_registry::EachThreadRegistersItsOwn;
 
-/// A thread's access to a [`Domain`]. Dropped in a session, it aborts that.
+/// A thread's access to a [`Domain`]. If it is dropped in a session, it aborts the session.
 pub struct Handle<'a, C: Clock = Counter> {
     pub(super) domain: &'a Domain<C>,
     pub(super) record: &'a Member,
@@ -28,9 +28,9 @@ pub struct Handle<'a, C: Clock = Counter> {
     pub(super) mine: u64,
     /// The session sees commits with stamps up to this.
     pub(super) read: u64,
-    /// And decides, of commits that are under way, that their stamps are later than this.
+    /// The session decides that the stamps of commits under way are later than this.
     limit: u64,
-    /// The latest stamp that this thread knows; its record has it, too.
+    /// The latest stamp that this thread knows; its record has the stamp, too.
     pub(super) known: Cell<u64>,
     steals: Cell<u64>,
     pub(super) is_open: bool,
@@ -40,7 +40,7 @@ pub struct Handle<'a, C: Clock = Counter> {
     pub(super) locked: Vec<*mut Header>,
     /// What it has made.
     pub(super) fresh: Vec<(*mut Head, &'static Kind)>,
-    /// The thread whose commit was found on an object that this session would have locked.
+    /// The thread whose commit was found on an object that this session wanted to lock.
     pub(super) in_the_way: *const Record,
     /// Sessions that a writer waits for.
     pub(super) waiting: Vec<(&'a Member, Session)>,
@@ -116,7 +116,7 @@ impl<'a, C: Clock> Handle<'a, C> {
         }
     }
 
-    /// Nothing is read or written any more in the session.
+    /// Closes the session: nothing is read or written in it any more.
     #[inline]
     pub(super) fn close(&mut self) {
         self.record.set_session(Session::NONE);
@@ -130,8 +130,8 @@ impl<'a, C: Clock> Handle<'a, C> {
         conflict
     }
 
-    /// A commit with this stamp was made or seen: this thread's later sessions and commits are
-    /// later than it, and so are those of threads that this one informs.
+    /// The thread has made or seen a commit with this stamp. Its later sessions and commits are
+    /// later than the stamp, and so are those of threads that this one informs.
     pub(super) fn observe(&self, stamp: u64) {
         if stamp > self.known.get() {
             self.known.set(stamp);
@@ -176,7 +176,7 @@ impl<'a, C: Clock> Handle<'a, C> {
         !copy.has(BARE)
     }
 
-    /// Why the session cannot lock the object of a copy that is not its own.
+    /// Why the session cannot lock an object that has a copy of another session.
     pub(super) fn conflict(&mut self, copy: &Header) -> Conflict {
         // Acquire: partner of the Release in `commit_locked`.
         let stamp = copy.stamp.load(Ordering::Acquire);

@@ -1,12 +1,12 @@
-//! RLU, read-log-update: readers never wait, writers of different objects run beside each other,
-//! and wait for readers.
+//! RLU, read-log-update: readers never wait. Writers of different objects run at the same time, and
+//! wait for readers.
 //!
 //! # Idea
 //!
-//! An object that is about to be changed is locked by a copy of it, which the thread changes. The
-//! commit takes a stamp from the clock; from then on a session reads the copy if it has begun at
-//! the stamp or later, and else the object. So a session sees all of a commit or nothing. When the
-//! sessions have ended that read the object, the writer copies the data back, and unlocks it.
+//! A thread locks an object by a copy of it, and changes the copy. The commit takes a stamp from
+//! the clock. From then on, a session reads the copy if it has begun at the stamp or later, and
+//! otherwise reads the object. So a session sees all of a commit or nothing. When the sessions have
+//! ended that read the object, the writer copies the data back, and unlocks the object.
 //!
 //! ```text
 //!   session of time 25         object              copy
@@ -17,9 +17,10 @@
 //!                             +--------+
 //! ```
 //!
-//! There are at most two versions of an object: while sessions stay that are older than a commit,
-//! no thread can change its objects again. That is the difference to [MV-RLU](crate::mvrlu), and
-//! why this is smaller: no chains, no log that fills, no reclamation beside the commits.
+//! There are at most two versions of an object: while sessions are open that are older than a
+//! commit, no thread can change the commit's objects again. That is the difference to
+//! [MV-RLU](crate::mvrlu), and the reason why RLU is smaller: it has no chains, no log that can
+//! become full, and no reclamation at the same time as commits.
 //!
 //! # Source
 //!
@@ -29,26 +30,27 @@
 //!
 //! - *The write clock.* In the paper a writer reads the clock, announces the next time as that of
 //!   its commit, and then increments the clock. If two writers do so at once, they announce the
-//!   same time; a session that has begun at that time may then have seen the object of one and see
+//!   same time. A session that has begun at that time may then have seen the object of one and see
 //!   the copy of the other. Here the stamp comes from one increment, and is decided as in
-//!   [MV-RLU](crate::mvrlu): a reader that finds a commit under way makes its stamp later than its
-//!   own time.
+//!   [MV-RLU](crate::mvrlu): a reader that finds a commit under way makes the commit's stamp later
+//!   than its own time.
 //! - *Stamps are in the copies*, so that a thread may commit again before the last commit is
 //!   written back.
 //! - *Deferring.* In the paper others do not see a deferred commit until it is written back, even
-//!   when it has returned. Here they see it from the commit on; only the wait for readers and the
-//!   writing back are deferred ([`Config::deferred`]). A thread that meets an object locked in this
-//!   way gives up, and writes back for its owner, which may sleep or be gone. So no thread depends
-//!   on the owner.
-//! - *Waiting.* The original spins until each session has ended, even if its thread is not running.
-//!   Here a writer polls for some microseconds, then yields the CPU, then sleeps. It does not wait
-//!   for sessions that began after the commit, and a thread that would wait for itself panics.
+//!   when the call has returned. Here they see it from the commit on: only the wait for readers and
+//!   the writing back are deferred ([`Config::deferred`]). A thread that meets an object locked by
+//!   a deferred commit aborts its own session, and writes back for the owner, which may sleep or
+//!   have ended. So no thread depends on the owner.
+//! - *Waiting.* The original spins until each session has ended, even if the session's thread is
+//!   not running. Here a writer polls for some microseconds, then yields the CPU, then sleeps. It
+//!   does not wait for sessions that began after the commit. A thread that would wait for itself
+//!   panics.
 //! - *Two views.* [`View::Snapshot`](manycore_traits::View) is the paper's. `View::Latest` uses no
 //!   clock; a writer then waits for the session's end even if the session has read the copy. If a
-//!   session has changed an object and then freed it, others see its state before that, as in
-//!   [MV-RLU](crate::mvrlu).
-//! - *No clock is trusted.* See below. So commits and snapshots do not wait for clocks either,
-//!   unlike those of [MV-RLU](crate::mvrlu).
+//!   session has changed an object and then freed it, others see the object's state before the
+//!   change, as in [MV-RLU](crate::mvrlu).
+//! - *No clock is trusted*, see below. So commits and snapshots do not wait for clocks, unlike
+//!   those of [MV-RLU](crate::mvrlu).
 //! - *Logs* are lists of copies, whose memory comes from the domain's pool, like that of objects.
 //!
 //! # Invariants
@@ -62,40 +64,43 @@
 //!    stamp have begun after the copy was removed, and did not find it.
 //! 4. No thread waits in a session. So no two threads wait for each other's sessions.
 //!
-//! From 1 follows that a session may lock an object that has no copy: had it changed since the
-//! session began, it would have one.
+//! Rule 1 implies that a session may lock an object that has no copy: if the object had changed
+//! since the session began, it would have one.
 //!
 //! # Memory order
 //!
-//! *Begin against wait* is a store and a load on either side: the session says in its record that
-//! it begins and then reads objects; the writer has stamped its copies and announced the stamp, and
-//! then reads the records. Between them stands a full fence, or an asymmetric barrier (membarrier)
-//! where eight commits share one. Either the session is seen, or it sees the commit. Its end
-//! (Release) comes after all that it has read, and the writer acquires it.
+//! *Begin against wait* is a store and a load on either side. The session writes into its record
+//! that it begins, and then reads objects. The writer has stamped its copies and announced the
+//! stamp, and then reads the records. Between store and load each side has a full fence, or an
+//! asymmetric barrier (membarrier) where eight commits share one. Either the writer sees the
+//! session, or the session sees the commit. The session's end (Release) comes after all that it has
+//! read, and the writer acquires it.
 //!
-//! *A session that has a time* stores the *epoch* in its record, which is not before any announced
-//! stamp, and reads at the clock's time or the epoch, whichever is later. A writer need not wait
-//! for it if the stamp is not later than the epoch in its record:
+//! *A session that has a time* stores the *epoch* in its record. The epoch is not before any
+//! announced stamp. The session reads at the clock's time or the epoch, whichever is later. A
+//! writer need not wait for the session if the stamp is not later than the epoch in the session's
+//! record:
 //!
-//! 1. The writer has locked its objects, passed a fence, and found an earlier epoch, for its stamp
-//!    is later than that. The session has found the later one, and then passed its fence. So the
-//!    writer's fence was before, and the session sees the locks. It finds the decision made, or
-//!    under way; then it would have made the stamp later than its time, which is not before its
-//!    epoch.
-//! 2. A session that the writer has not seen has passed its fence after the writer's. It looks for
-//!    the epoch again, finds one that is not before the stamp, and reads the copies.
+//! 1. The writer has locked its objects, passed a fence, and found an epoch that is before its
+//!    stamp, and so before the session's epoch. The session has found the later epoch, and then
+//!    passed its own fence. So the writer's fence was before the session's, and the session sees
+//!    the locks. It finds that the stamp is decided: if the decision had been under way, the
+//!    session would have made the stamp later than its own time, and so later than its epoch.
+//! 2. A session that the writer has not seen has passed its fence after the writer's. It reads the
+//!    epoch again, finds one that is not before the stamp, and reads the copies.
 //!
 //! For an *exact* clock ([`Counter`](crate::clock::Counter)) the epoch is the clock itself. *Other
 //! clocks* ([`Ordo`](crate::clock::Ordo)) decide only which moment a session sees: 1 and 2 do not
 //! depend on the clock. A wrong clock makes snapshots inconsistent, but their reads are of valid
-//! memory. Where the barrier is asymmetric, the fence in 1 is the load of the epoch (Acquire): that
-//! is enough where a store becomes visible to all other CPUs at once, as on x86 and AArch64.
+//! memory. Where the barrier is asymmetric, the load of the epoch (Acquire) takes the place of the
+//! writer's fence in the first case. That is enough where a store becomes visible to all other CPUs
+//! at once, as on x86 and AArch64.
 //!
-//! *The first session that has a time.* Before it, the epoch is not used, so commits do not write a
-//! line that they all share. Each thread keeps the latest stamp that it knows in its record,
-//! executes a fence, and checks whether the epoch is used. The first such session marks the epoch
-//! as used, executes a fence, and raises it to the latest stamp in the records. Either it finds the
-//! stamp, or the thread announces it (`epoch.rs`).
+//! *The first session that has a time.* Before it, the epoch is not used, so that commits do not
+//! write a line that they all share. Each thread keeps the latest stamp that it knows in its
+//! record, executes a fence, and checks whether the epoch is used. The first such session marks the
+//! epoch as used, executes a fence, and raises the epoch to the latest stamp in the records. Either
+//! the session finds the stamp, or the thread announces it (`epoch.rs`).
 //!
 //! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session
 //! that finds null (Acquire) reads it.

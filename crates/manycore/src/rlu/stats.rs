@@ -18,9 +18,9 @@ counters! {
     quiescences,
     /// Sessions that it found then.
     waits,
-    /// How often it gave up its CPU for one of them.
+    /// How often a thread gave up its CPU while it waited for a session.
     yields,
-    /// Times that a thread wrote back what another had committed.
+    /// How often a thread wrote back what another had committed.
     helps,
     /// Copies that were written back to their objects.
     written_back,

@@ -13,8 +13,8 @@ use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
 
 impl<C: Clock> Handle<'_, C> {
-    /// Locks an object by a copy with these flags, unless this session has done so: then that is
-    /// its copy.
+    /// Locks an object by a copy with these flags. If this session has locked the object already,
+    /// returns the copy that there is.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
-//! Writing back: waiting for the sessions that read objects rather than their copies, and then
-//! unlocking the objects.
+//! Writing back: a thread waits for the sessions that read objects rather than their copies, and
+//! then unlocks the objects.
 
 use core::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::sync::phase::{self, Phase};
 use crate::sync::{clock, hint, mutation, thread, time, tuning};
 
 /// With this many copies that no session can find any more, and without a commit, the thread checks
-/// whether sessions still use them.
+/// whether sessions still use the copies.
 const LIMBO_MAX: usize = if cfg!(loom) { 1 } else { 256 };
 
 /// The time for which a writer polls for the end of a session, in ticks: some microseconds, as long
-/// as most sessions last. Longer if the program has declared that threads are never more than CPUs:
-/// see `tuning::set_spin_limit`.
+/// as most sessions last. Longer if the program has declared that it never has more threads than
+/// CPUs: see `tuning::set_spin_limit`.
 const POLLED: u64 = 10_000;
-/// So often it then lets other threads have the CPU, before it sleeps.
+/// The number of times that a writer then yields the CPU, before it sleeps.
 const YIELDS: u32 = 32;
 /// The longest pause.
 const PAUSE_MAX_NS: u32 = 1_000_000;
@@ -53,7 +53,7 @@ impl<C: Clock> Handle<'_, C> {
         phase::during(Phase::Log, || self.apply(committed));
     }
 
-    /// Puts the copies in the place of their objects: no session reads those.
+    /// Copies the data of the copies to their objects: no session reads the objects.
     fn apply(&mut self, committed: &mut Committed) {
         self.free_limbo(committed.stamp);
         let shared_pool = &self.domain.shared_pool;
@@ -101,8 +101,8 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Frees the copies that only sessions may have that miss commits of this stamp: there are
-    /// none.
+    /// Frees the copies that only sessions can use that miss commits of this stamp: no such session
+    /// is open.
     fn free_limbo(&mut self, stamp: u64) {
         let (domain, local) = (self.domain, self.local());
         for copy in local.limbo.take_ripe(stamp) {

@@ -9,7 +9,7 @@
 //!      +---------------------^
 //! ```
 //!
-//! A head is null while the master is all there is, as most are at most times: then reading an
+//! A head is null while the object has no copy, as most objects most of the time. Then reading an
 //! object costs the load and test of one word, on the line where the data is.
 
 use alloc::vec::Vec;
@@ -25,8 +25,8 @@ use crate::sync::atomic::{AtomicPtr, AtomicU64};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::mutation;
 
-/// An object's word before its data: its newest copy, which may be one that is being written; or
-/// null.
+/// The word before an object's data: null, or the object's newest copy, to which a thread may be
+/// writing.
 pub(crate) type Head<X> = AtomicPtr<Header<X>>;
 
 /// An object as it lies in memory.
@@ -43,8 +43,8 @@ impl<X: 'static, T> Master<X, T> {
 }
 
 /// An object in its owner's memory, which may have many of them side by side. Sessions read, lock
-/// and change it as any other object, and never free it. All zero bytes are such an object, if they
-/// are a value of `T`.
+/// and change it as any other object, and never free it. Memory of zero bytes is such an object, if
+/// zero bytes are a value of `T`.
 #[repr(C)]
 pub(crate) struct Embedded<T> {
     /// A [`Head`] of any mechanism: a pointer.
@@ -57,7 +57,7 @@ impl<T> Embedded<T> {
         Self { head: AtomicPtr::new(null_mut()), data: UnsafeCell::new(data) }
     }
 
-    /// A link to this place. It may be used in sessions of one domain, for as long as the object
+    /// A link to this object. It may be used in sessions of one domain, for as long as the object
     /// exists.
     pub const fn link(place: *mut Self) -> Link<T> {
         Link::from_ptr(place.cast())
@@ -76,7 +76,7 @@ pub(crate) unsafe fn head<'a, X: 'static, T>(link: Link<T>) -> &'a Head<X> {
     unsafe { &*link.as_ptr().cast::<Head<X>>() }
 }
 
-/// The stamp of a copy that was not committed, and never will be; or of a lock without data.
+/// The stamp of a lock without data, and of a copy that will never be committed.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The object ends with this copy.
@@ -91,16 +91,16 @@ const FLAGS: usize = 7;
 /// What comes before the data of a copy.
 #[repr(C)]
 pub(crate) struct Header<X: 'static> {
-    /// The time of its commit; or [`UNDECIDED`](crate::clock::UNDECIDED) and the record of the
-    /// thread that commits; or `NEVER`.
+    /// The time of the copy's commit; or [`UNDECIDED`](crate::clock::UNDECIDED) and the record of
+    /// the thread that commits; or `NEVER`.
     pub stamp: AtomicU64,
     /// What the mechanism has there.
     pub own: X,
     pub kind: &'static Kind<X>,
-    /// The object, and flags in the lowest bits of its address. The thread that makes the copy
-    /// writes this up to its commit, when other threads have already found the copy; they read it
-    /// after the commit. So it is a cell: otherwise the compiler could read what is behind a shared
-    /// reference at any time.
+    /// The object, with flags in the lowest bits of its address. The thread that makes the copy
+    /// writes this field until the commit. Other threads may have found the copy before, but read
+    /// this field after the commit. So it is a cell: otherwise the compiler could read what is
+    /// behind a shared reference at any time.
     master: Cell<*mut Head<X>>,
 }
 
@@ -146,10 +146,10 @@ impl<X: 'static> Header<X> {
         !self.has(BARE) || self.has(FREED)
     }
 
-    /// Prepares it for the commit, before that is decided; returns whether that changes the object.
-    /// An ending object then has no data, even if the session has changed it before. So a thread
-    /// that reads the latest version, and has found the object, reads the data from before the
-    /// session. The session's intermediate data was never committed.
+    /// Prepares the copy for the commit, before that is decided; returns whether the commit changes
+    /// the object. A copy that ends the object then has no data, even if the session has changed
+    /// the object before. So a thread that reads the latest version, and has found the object,
+    /// reads the data from before the session: the session's intermediate data was never committed.
     pub fn ready(&self) -> bool {
         if self.has(FREED) && !mutation!("sessions-freed-changed") {
             self.set(BARE);
@@ -176,7 +176,8 @@ pub(crate) unsafe fn master_of<X: 'static>(word: *const Head<X>) -> Option<*mut 
     is_copy.then(|| word.map_addr(|address| address & !FLAGS).cast())
 }
 
-/// The size of the largest value that objects own which are made here; larger ones want a box.
+/// The size of the largest value for which an object that owns it is made here; larger values need
+/// a box.
 pub(crate) const OWNED_MAX: usize = 4 << 10;
 
 /// The value of an object that owns it: see
@@ -184,7 +185,7 @@ pub(crate) const OWNED_MAX: usize = 4 << 10;
 ///
 /// # Safety
 ///
-/// The link comes from there, and the object is there for as long as `'a`.
+/// The link comes from `make_owned`, and the object exists for as long as `'a`.
 #[inline]
 #[must_use]
 pub unsafe fn owned<'a, T>(link: Link<T>) -> &'a T {
@@ -194,7 +195,7 @@ pub unsafe fn owned<'a, T>(link: Link<T>) -> &'a T {
     unsafe { (*link.as_ptr().cast::<Embedded<T>>()).data.with(|data| &*data) }
 }
 
-/// Drops the value of an object that owns it, whose memory stays the domain's.
+/// Drops the value of an object that owns it. The object's memory still belongs to the domain.
 ///
 /// # Safety
 ///
@@ -207,14 +208,14 @@ pub(crate) unsafe fn drop_owned<T>(link: Link<T>) {
     }
 }
 
-/// The necessary data about a type, for code that does not know the type.
+/// The data about a type that is needed by code that does not know the type.
 pub(crate) struct Kind<X: 'static> {
-    /// Bytes of an object. 0 if its memory is not a pool's.
+    /// The bytes of an object; 0 if its memory does not come from a pool.
     pub object: usize,
     /// Bytes of a copy.
     pub copy: usize,
-    /// Copies the data of a copy over that of its object. No thread writes the former, or accesses
-    /// the latter.
+    /// Copies the data of a copy to its object. No thread writes the copy's data, or accesses the
+    /// object's.
     pub write_back: unsafe fn(*mut Header<X>, *mut Head<X>),
     /// The end of an object, which nobody has.
     pub end: unsafe fn(*mut Head<X>),
@@ -244,7 +245,7 @@ impl<X: 'static, T> KindOf<X, T> {
     };
 }
 
-/// The kind of an object that owns its value. The object is locked to be freed only, by a copy
+/// The kind of an object that owns its value. Such an object is locked only to be freed, by a copy
 /// without data.
 pub(crate) struct OwnedKindOf<X, T>(PhantomData<(X, T)>);
 
@@ -281,8 +282,8 @@ unsafe fn end_owned<X: 'static, T>(master: *mut Head<X>) {
     unsafe { (*master.cast::<Master<X, T>>()).data.with_mut(|data| data.drop_in_place()) };
 }
 
-/// Objects that are about to end: no thread has them, and their values have to be dropped in no
-/// session, without a lock.
+/// Objects that are about to end: no thread can use them. Their values have to be dropped outside
+/// any session, without a lock.
 pub(crate) struct Dying<X: 'static>(Vec<(*mut Head<X>, &'static Kind<X>)>);
 
 // SAFETY: no other thread has the objects; their values are `Send` (contract of `make_owned`).
@@ -297,12 +298,12 @@ impl<X: 'static> Dying<X> {
     ///
     /// # Safety
     ///
-    /// Nobody has it any more, and it is ended once.
+    /// No thread can use the object any more, and it is ended once.
     pub unsafe fn push(&mut self, object: *mut Head<X>, kind: &'static Kind<X>) {
         self.0.push((object, kind));
     }
 
-    /// The end of an object: now, or later if it runs code of the user's.
+    /// Ends an object: at once, or later if that runs the user's code.
     ///
     /// # Safety
     ///
@@ -357,7 +358,7 @@ unsafe fn write_back<X: 'static, T>(from: *mut Header<X>, to: *mut Head<X>) {
 ///
 /// As of [`Kind::end`].
 unsafe fn end<X: 'static, T>(_master: *mut Head<X>) {
-    // This shows the model checker that no other thread touches it now.
+    // This shows the model checker that no other thread accesses the object now.
     #[cfg(loom)]
     // SAFETY: no thread has the object any more (contract of this function).
     unsafe {
@@ -418,8 +419,8 @@ impl Pool {
     ///
     /// # Safety
     ///
-    /// [`make`](Self::make) has made it, of this kind and with this shared pool, in this pool or
-    /// another; and no thread has it any more.
+    /// [`make`](Self::make) has made the object, of this kind and with this shared pool, in this
+    /// pool or another. No thread can use it any more.
     pub unsafe fn end<X: 'static>(
         &mut self,
         object: *mut Head<X>,

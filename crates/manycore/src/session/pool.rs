@@ -1,7 +1,7 @@
 //! Memory for objects of all sizes: see [`object_pool`](crate::object_pool).
 //!
-//! Objects are aligned to 32 bytes, so that one of up to 32 (its head, a key and a link) is on one
-//! line.
+//! Objects are aligned to 32 bytes, so that an object of up to 32 bytes (its head, a key and a
+//! link) is on one line.
 
 use alloc::boxed::Box;
 
@@ -9,7 +9,8 @@ use crate::object_pool::{BumpTail, Chunks, GlobalFreeList, List, Memory};
 use crate::sync::CachePadded;
 use crate::sync::array_of;
 
-/// Sizes in steps of this up to [`FINE_MAX`], then powers of two up to [`SIZE_MAX`].
+/// The difference between sizes up to [`FINE_MAX`]. Larger sizes are powers of two, up to
+/// [`SIZE_MAX`].
 const STEP: usize = 32;
 const FINE_MAX: usize = 512;
 /// The largest object, its head included.
@@ -29,7 +30,7 @@ pub(crate) const fn size_of_class(class: usize) -> usize {
     if class < fine { (class + 1) * STEP } else { FINE_MAX << (class - fine + 1) }
 }
 
-/// How large the memory of an object of this size is; none if there is no such object.
+/// The bytes of memory for an object of this size; none if there is no such object.
 #[cfg(not(loom))]
 pub(crate) fn rounded(size: usize) -> Option<usize> {
     (size <= SIZE_MAX).then(|| size_of_class(class_of(size)))
@@ -64,8 +65,8 @@ impl Pool {
     ///
     /// # Safety
     ///
-    /// [`take`](Self::take) has returned it, for this size and from this shared pool, to this pool
-    /// or another; and it is in no other use.
+    /// [`take`](Self::take) has returned the memory, for this size and from this shared pool, to
+    /// this pool or another. The memory is not used any more.
     #[inline]
     pub unsafe fn give(&mut self, object: *mut u8, size: usize, shared_pool: &SharedPool) {
         let class = class_of(size);

@@ -1,11 +1,11 @@
-//! Retry queues: a session that begins again after a conflict on an object waits in a queue for it,
-//! rather than to run into the same conflict with hundreds of others.
+//! Retry queues: a session that begins again after a conflict on an object waits in the object's
+//! queue. Otherwise it would run into the same conflict with hundreds of others.
 //!
 //! Objects share queues, by their addresses. A session is at the head of at most one queue: it
-//! takes that place before it begins, and gives it up when it ends. So no thread waits in a queue
-//! while it has a place or an open session, except a thread with nested sessions of two domains;
-//! for its sake a wait ends after [`WAIT_MAX`]. A place is only a hint: the locks of objects decide
-//! which session may write.
+//! waits for that position before it begins, and gives it up when it ends. So no thread waits in a
+//! queue while it is at the head of one or has an open session. The exception is a thread with
+//! nested sessions of two domains; because of it a wait ends after [`WAIT_MAX`]. The position is
+//! only a hint: the locks of objects decide which session may write.
 
 use alloc::boxed::Box;
 use core::ptr::null_mut;
@@ -23,8 +23,8 @@ const WAIT_MAX: Duration = Duration::from_millis(5);
 
 type Queues = [CachePadded<Adaptive>; QUEUES];
 
-/// Whether there are queues: where there is a clock by which a wait can end. The model checker has
-/// none, and kernels give the library no deadlines yet.
+/// Whether there are queues. They need a clock by which a wait can end. The model checker has none,
+/// and kernels give the library no deadlines yet.
 pub(crate) const HAS_RETRY_QUEUES: bool =
     cfg!(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))));
 
@@ -44,7 +44,7 @@ pub(crate) struct RetryQueues {
     queues: AtomicPtr<Queues>,
 }
 
-/// The place at the head of a queue, with the right to try first. When it is dropped, the next
+/// The position at the head of a queue, with the right to try first. When it is dropped, the next
 /// session gets it.
 pub(crate) struct QueueGuard<'q>(&'q Adaptive);
 
@@ -62,7 +62,7 @@ impl RetryQueues {
     }
 
     /// Waits in the queue of the object with this address; none if that takes too long. Only where
-    /// there [are](HAS_RETRY_QUEUES) queues.
+    /// there [are queues](HAS_RETRY_QUEUES).
     #[cold]
     pub fn take(&self, object: usize) -> Option<QueueGuard<'_>> {
         let queue = self.queue(object);
@@ -76,7 +76,8 @@ impl RetryQueues {
     }
 
     fn queue(&self, object: usize) -> &Adaptive {
-        // Objects are some lines apart: a multiplication spreads them (Knuth, vol. 3, 6.4).
+        // Objects are some lines apart. A multiplication spreads their addresses (Knuth, vol. 3,
+        // 6.4).
         let hash = (object as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &self.queues()[(hash >> (64 - QUEUES.ilog2())) as usize]
     }

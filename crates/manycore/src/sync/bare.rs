@@ -1,8 +1,8 @@
 //! No operating system: the functions that a kernel has to supply, as link-time symbols.
 //!
-//! A kernel defines the functions of [`symbols`] with the C calling convention. A single-CPU or
-//! interrupt context that cannot sleep may implement `manycore_futex_wait` as a return: waiting is
-//! then polling.
+//! A kernel defines the functions of [`symbols`] with the C calling convention. In a kernel with
+//! one CPU, or in an interrupt context that cannot sleep, `manycore_futex_wait` may return at once:
+//! then waiting is polling.
 
 /// The symbols that a kernel defines.
 mod symbols {
@@ -18,7 +18,7 @@ mod symbols {
             expected: u32,
             deadline: *const Deadline,
         ) -> bool;
-        /// Wakes at most `count` threads that sleep on `word`, whose memory may be gone.
+        /// Wakes at most `count` threads that sleep on `word`, whose memory may have been freed.
         pub fn manycore_futex_wake(word: *const AtomicU32, count: u32);
         /// Whether the moment has come.
         pub fn manycore_deadline_passed(deadline: *const Deadline) -> bool;
@@ -28,8 +28,8 @@ mod symbols {
         pub fn manycore_ticks() -> u64;
         /// Ticks of it in nanoseconds.
         pub fn manycore_nanoseconds(ticks: u64) -> u64;
-        /// By how many ticks the counters of two CPUs may differ at most; `u64::MAX` if the kernel
-        /// has not measured that.
+        /// The largest difference of two CPUs' counters, in ticks; `u64::MAX` if the kernel has not
+        /// measured it.
         pub fn manycore_clock_boundary() -> u64;
         /// How many CPUs there are, at least 1.
         pub fn manycore_cpu_count() -> u32;
@@ -37,7 +37,7 @@ mod symbols {
         pub fn manycore_cpu_current() -> u32;
         /// A number of the calling thread, which no other living thread has.
         pub fn manycore_thread_id() -> u32;
-        /// How many nodes of memory there are, at least 1.
+        /// The number of memory nodes, at least 1.
         pub fn manycore_node_count() -> u32;
         /// The node to which the caller's CPU belongs, below the count.
         pub fn manycore_node_current() -> u32;
@@ -78,14 +78,14 @@ pub mod futex {
         if passed { Woken::TimedOut } else { Woken::Perhaps }
     }
 
-    /// Wakes at most `count` threads that sleep on `word`, whose memory may be gone.
+    /// Wakes at most `count` threads that sleep on `word`, whose memory may have been freed.
     #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "the address is a key, not followed")]
     pub fn wake(word: *const AtomicU32, count: u32) {
         // SAFETY: the kernel uses the address as a key only.
         unsafe { symbols::manycore_futex_wake(word, count) }
     }
 
-    /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
+    /// Does the same as [`wait`], on the lower half of a word; [`wake_low`] wakes the thread.
     pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
         // SAFETY: the word outlives the call, and only the kernel reads half of it.
         wait(unsafe { &*low_half(word) }, expected, deadline)
@@ -121,8 +121,8 @@ pub mod clock {
         unsafe { super::symbols::manycore_nanoseconds(ticks) }
     }
 
-    /// [`now`], between two fences. The kernel's counter must not be read ahead of the first of
-    /// them.
+    /// Reads the counter as [`now`] does, between two fences. The CPU must not read it before the
+    /// first fence.
     pub fn ordered() -> u64 {
         // SeqCst, both: of all accesses.
         super::atomic::fence(super::atomic::Ordering::SeqCst);
@@ -131,7 +131,7 @@ pub mod clock {
         ticks
     }
 
-    /// By how much two CPUs' counters may differ at most, if the kernel knows.
+    /// The largest difference of two CPUs' counters, if the kernel knows it.
     pub fn boundary() -> Option<u64> {
         // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         let ticks = unsafe { super::symbols::manycore_clock_boundary() };
@@ -153,13 +153,13 @@ pub mod hint {
         core::hint::spin_loop();
     }
 
-    /// One iteration of a loop that ends by itself, after this many iterations, rather than when
+    /// One iteration of a loop that ends after a fixed number of iterations, rather than when
     /// something changes.
     pub fn pause() {
         core::hint::spin_loop();
     }
 
-    /// Passes about `ticks` of [`clock::now`] without giving up the CPU.
+    /// Spends about `ticks` of [`clock::now`] without giving up the CPU.
     pub fn delay(ticks: u64) {
         let start = clock::now();
         while clock::now().wrapping_sub(start) < ticks {
@@ -167,7 +167,7 @@ pub mod hint {
         }
     }
 
-    /// Memory that is going to be used: a kernel's allocator itself chooses the pages.
+    /// Does nothing: a kernel's allocator itself chooses the pages.
     pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
 
     /// Lets another runnable thread have the CPU.
@@ -177,13 +177,13 @@ pub mod hint {
         unsafe { symbols::manycore_yield() }
     }
 
-    /// A kernel has no sleep of no time: lets another thread have the CPU.
+    /// Lets another thread have the CPU, because a kernel has no sleep of length 0.
     pub fn sleep_zero() {
         yield_now();
     }
 
-    /// Sleeping while polling for a deadline is a matter of taste in a kernel: lets another thread
-    /// have the CPU.
+    /// Lets another thread have the CPU: whether a thread sleeps while it polls for a deadline is a
+    /// kernel's own decision.
     pub fn sleep(_nanoseconds: u32) {
         yield_now();
     }
@@ -198,7 +198,7 @@ pub mod node {
     use super::{cpu, hint};
     use crate::sync::CachePadded;
 
-    /// How many locks with a queue can be held or waited for at a time; a thread that comes then
+    /// How many nodes of queue locks can be in use at a time. A thread that needs another one
     /// waits.
     pub const NODES: usize = 1024;
 
@@ -213,12 +213,12 @@ pub mod node {
 
     const WORDS: usize = NODES / 32;
 
-    /// A bit for each node in use. Each CPU begins at a word of its own, so that CPUs that take
-    /// different locks write different lines.
+    /// A bit for each node in use. Each CPU begins its search at a word of its own, so that CPUs
+    /// that take different locks write different lines.
     static USED: [CachePadded<AtomicU32>; WORDS] =
         [const { CachePadded(AtomicU32::new(0)) }; WORDS];
 
-    /// A node in its initial state. It is the caller's until [`give_back`].
+    /// A node in its initial state. It belongs to the caller until [`give_back`].
     pub fn take<T: Default>() -> NonNull<T> {
         const { assert!(size_of::<T>() <= 128 && align_of::<T>() <= 128) };
         let own = cpu::current() as usize;
@@ -280,7 +280,7 @@ pub mod cpu {
         unsafe { super::symbols::manycore_node_count() }.max(1)
     }
 
-    /// The node of the CPU on which the caller runs.
+    /// The memory node of the CPU on which the caller runs.
     pub fn node() -> u32 {
         // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
         unsafe { super::symbols::manycore_node_current() }
@@ -295,7 +295,7 @@ pub mod thread {
         unsafe { super::symbols::manycore_thread_id() }
     }
 
-    /// A kernel has no place for it: nothing is noted.
+    /// Returns zeros: a kernel has no memory for a thread's notes.
     pub fn noted() -> [usize; 2] {
         [0; 2]
     }

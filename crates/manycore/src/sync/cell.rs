@@ -1,6 +1,6 @@
 //! Shared plain data, with the interface of loom's cell so that the model checker sees each access.
 
-/// `core`'s cell; `with` and `with_mut` mark the extent of each access.
+/// The same as `core`'s cell; `with` and `with_mut` mark the extent of each access.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
@@ -11,7 +11,7 @@ impl<T> UnsafeCell<T> {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    /// The value, when no other thread has the cell any more.
+    /// The value, when no other thread can use the cell any more.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }

@@ -16,7 +16,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The moment so long from now, on the monotonic clock.
+    /// The moment that is this duration from now, on the monotonic clock.
     #[cfg(any(feature = "sim", all(target_os = "linux", not(loom), not(manycore_bare))))]
     #[must_use]
     pub fn after(duration: core::time::Duration) -> Self {
@@ -32,8 +32,8 @@ impl Deadline {
     }
 }
 
-/// The clock of deadlines where `lock_api` requires a type: the standard library's, where there is
-/// one.
+/// The clock of deadlines, for the type parameters of `lock_api`: the standard library's clock,
+/// where there is one.
 #[cfg(all(
     feature = "lock_api",
     feature = "std",
@@ -53,7 +53,8 @@ pub(crate) type Moment = Deadline;
 
 #[cfg(all(feature = "std", target_os = "linux", not(any(loom, manycore_bare, feature = "sim"))))]
 impl From<std::time::Instant> for Deadline {
-    /// The same moment on the monotonic clock, whose time this reads. A past moment becomes now.
+    /// The same moment on the monotonic clock, whose time this function reads. A past moment
+    /// becomes now.
     fn from(instant: std::time::Instant) -> Self {
         Self::after(instant.saturating_duration_since(std::time::Instant::now()))
     }

@@ -1,12 +1,13 @@
-//! Barriers where no thread can make others pass one: both sides of an asymmetric pair are fences
-//! then.
+//! Barriers where no thread can make others execute a fence: both sides of an asymmetric pair are
+//! fences here.
 
 /// Whether [`heavy`] works here, so that others may do without a fence: no.
 pub fn is_asymmetric() -> bool {
     false
 }
 
-/// The side that does without a fence: not to be called, because [`is_asymmetric`] says no.
+/// The side that executes no fence. It must not be called here, because [`is_asymmetric`] returns
+/// false.
 ///
 /// # Panics
 ///
@@ -15,8 +16,8 @@ pub fn light() {
     refuse()
 }
 
-/// The side that makes all others pass a fence: not to be called, because [`is_asymmetric`] says
-/// no.
+/// The side that makes all other threads execute a fence. It must not be called here, because
+/// [`is_asymmetric`] returns false.
 ///
 /// # Panics
 ///

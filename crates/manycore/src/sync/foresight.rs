@@ -1,7 +1,7 @@
-//! Hints to a core about its next accesses; and facts that a core could not have known, which only
-//! a simulator needs.
+//! Hints to a core about its next accesses, and facts that only a simulator needs because a core
+//! cannot know them.
 
-/// Asks for the line of an address ahead of its use. Any address will do: nothing is read.
+/// Asks for the line of an address ahead of its use. Any address is allowed: nothing is read.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -17,8 +17,8 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Reads a value of a large object of which only the head has been charged: free, except for the
-/// reading.
+/// Marks the read of a value in a large object of which the simulator has charged only the head. On
+/// this back end it does nothing.
 #[inline(always)]
 pub fn touch<T>(_value: *const T) {}
 

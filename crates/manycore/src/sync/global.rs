@@ -6,7 +6,7 @@
 use super::atomic::{AtomicU32, Ordering};
 use crate::sync::of_process::OfProcess;
 
-/// A number of which the whole process has one: set once at start, or measured, and only read
+/// A number of the whole process. It is set once at the start, or measured, and only read
 /// afterwards.
 #[derive(Debug)]
 pub struct Global(AtomicU32);

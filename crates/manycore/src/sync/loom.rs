@@ -1,6 +1,6 @@
 //! The loom model checker: loom's atomics, and a model of futexes and clocks on top of them.
 //!
-//! Constants shrink (one spin round, a clock that jumps) so that the checker reaches the
+//! Constants are smaller (one spin round, a clock that jumps), so that the checker reaches the
 //! interesting interleavings within its bounds.
 
 /// Loom's atomics.
@@ -34,8 +34,8 @@ pub mod futex {
     }
 
     /// Sleeps while `word` holds `expected`. A deadline passes at once: other threads may do
-    /// anything before the caller's next step, so that covers later time-outs as well. No yield:
-    /// the checker does not try to go on with a thread that has just yielded, and would miss
+    /// anything before the caller's next step, so that covers later time-outs as well. There is no
+    /// yield: the checker does not try to continue a thread that has just yielded, and would miss
     /// executions.
     pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
         if deadline.is_some() {
@@ -47,7 +47,7 @@ pub mod futex {
         Woken::Perhaps
     }
 
-    /// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
+    /// Does the same as [`wait`], on the lower half of a word; [`wake_low`] wakes the thread.
     pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
         if deadline.is_some() {
             return Woken::TimedOut;
@@ -94,8 +94,8 @@ pub mod clock {
     use std::cell::Cell;
 
     std::thread_local! {
-        // The checker runs all threads of a model on one of its own, and has to find the same times
-        // when it repeats an execution; other tests run beside it.
+        // The checker runs all threads of a model on one thread of its own, and has to find the
+        // same times when it repeats an execution. Other tests run at the same time.
         static NOW: Cell<u64> = const { Cell::new(0) };
     }
 
@@ -126,9 +126,9 @@ pub mod clock {
     }
 }
 
-/// Ways of passing time: under the checker, all of them let another thread run.
+/// Ways of passing time. Under the checker, all of them let another thread run.
 pub mod hint {
-    /// Asks for a line ahead of its use: there are none here.
+    /// Asks for a line ahead of its use. The checker has no lines.
     pub fn prefetch<T>(_address: *const T) {}
 
     /// Reads a value of a large object.

@@ -171,10 +171,10 @@ macro_rules! order {
 }
 pub use order;
 
-/// Orders a sequentially consistent read-modify-write before the sequentially consistent load that
-/// follows it, of another place: those orderings do so by themselves. The model checker takes them
-/// for weaker than they are, and needs a fence; `MANYCORE_MUTATION` leaves out the one with this
-/// name.
+/// Orders a sequentially consistent read-modify-write before the sequentially consistent load of
+/// another address that follows it. The hardware and the language need nothing for this: the two
+/// orderings suffice. The model checker takes them for weaker than they are, and needs a fence.
+/// `MANYCORE_MUTATION` leaves out the fence with this name.
 macro_rules! store_load {
     ($mutation:literal) => {
         #[cfg(loom)]

@@ -1,4 +1,4 @@
-//! MariaDB under sysbench, beside transfers whose sums must come out.
+//! MariaDB under sysbench, and at the same time transfers with checked sums.
 //!
 //! The server gets two kinds of load at once: sysbench, which makes it busy and checks nothing, and
 //! clients of our own, which check everything ([`transfers`]). It uses a small buffer pool that
@@ -23,9 +23,9 @@ use super::process::Process;
 use super::{Failure, Result, ensure, installed, place};
 use transfers::Transfers;
 
-/// How long it may take to come up and to shut down, on a busy machine under a slow lock.
+/// The time that the server has to start and to shut down, on a busy machine under a slow lock.
 const GRACE: Duration = Duration::from_secs(60);
-/// Clients that make transfers; and threads of each of the two sysbenches.
+/// The number of clients that make transfers, and of threads in each of the two sysbenches.
 const CLIENTS: usize = 4;
 const THREADS: usize = 8;
 
@@ -35,8 +35,8 @@ const COMPLAINTS: &[&str] =
 
 /// The data directory, in the place of a database.
 const DATA: &str = "data";
-/// The settings that are the same at installation and later. Few files are forced to disk: the log
-/// and the doublewrite buffer are.
+/// The settings that are the same at installation and later. Few files are forced to disk: only the
+/// log and the doublewrite buffer.
 const STORAGE: &[&str] = &[
     "--no-defaults",
     "--innodb-log-file-size=16M",
@@ -51,12 +51,13 @@ const SERVER: &[&str] = &[
     "--table-open-cache=128",
     "--innodb-buffer-pool-size=16M",
     "--innodb-flush-log-at-trx-commit=0",
-    // Its own threads instead of io_uring, which not every machine has, and which takes no locks.
+    // The server uses its own threads in place of io_uring, which not every machine has, and which
+    // takes no locks.
     "--innodb-use-native-aio=OFF",
 ];
 
-/// A data directory with all tables in it, from which databases start: an archive in a file without
-/// a name, which goes with the process, however that ends.
+/// A data directory with all tables, from which databases start: an archive in a file without a
+/// name, which disappears with the process, however the process ends.
 #[derive(Debug)]
 pub struct Template(File);
 
@@ -90,7 +91,8 @@ impl Template {
 
     /// Copies the data directory into a place.
     fn unpack(&self, place: &Path) -> Result<()> {
-        // Opened again: with a position of its own, since several may read at once.
+        // The file is opened again, to have a position of its own, since several threads may read
+        // at once.
         let archive = File::open(format!("/proc/self/fd/{}", self.0.as_raw_fd()));
         let archive = archive.map_err(Failure::because("the template"))?;
         tar(place, Command::new("tar").args(["-x"]).stdin(archive))
@@ -161,7 +163,7 @@ impl Database {
         &self.server
     }
 
-    /// Shuts it down in order. What it leaves is its directory.
+    /// Shuts the server down in order. Returns its directory.
     pub fn stop(self) -> Result<TempDir> {
         let Self { server, place } = self;
         let status = server.stop(GRACE)?;
@@ -178,8 +180,8 @@ impl Database {
     }
 }
 
-/// Soaks a server under a lock; returns its served requests. CPUs are always oversubscribed: it has
-/// some twenty threads of its own.
+/// Soaks a server under a lock; returns the number of served requests. CPUs are always
+/// oversubscribed: the server has some twenty threads of its own.
 pub fn soak(template: &Template, launch: Launch, length: Duration) -> Result<String> {
     let database = Database::start(template, launch)?;
     let account = load(&database, length).map_err(|failure| database.server.blame(failure))?;
@@ -235,7 +237,7 @@ fn option(name: &str, path: &Path) -> std::ffi::OsString {
     option
 }
 
-/// A server that root starts has to be told that this is meant.
+/// A server that root starts needs an option which says that this is intended.
 fn as_root() -> Option<&'static str> {
     geteuid().is_root().then_some("--user=root")
 }

@@ -27,7 +27,7 @@ pub fn prepare(database: &Database) -> Result<()> {
     complete(Process::start("prepare", &mut command, database.place())?)
 }
 
-/// Runs one of its tests for this long; work done is transactions.
+/// Runs one of sysbench's tests for this long. The result is the number of transactions.
 pub fn run(
     database: &Database,
     test: &str,
@@ -48,7 +48,7 @@ pub fn run(
     while !process.ends_within(Duration::from_millis(500))? {
         report();
     }
-    // With its last words, which count more exactly than its reports.
+    // The last lines of the output, whose count is more exact than that of the reports.
     let said = process.said();
     let ended = transactions(&said);
     let status = process.finish(STANDSTILL)?;
@@ -71,13 +71,13 @@ fn reports(output: &str) -> u64 {
     output.lines().filter_map(rate).sum::<f64>() as u64
 }
 
-/// Transactions in its last words: `transactions:    95156  (18772.95 per sec.)`.
+/// Transactions in the last lines of the output: `transactions: 95156 (18772.95 per sec.)`.
 fn transactions(output: &str) -> Option<u64> {
     let (_, rest) = output.split_once(" transactions: ")?;
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Fails unless its tables have their old size, and are intact.
+/// Fails unless sysbench's tables have their old size, and are intact.
 pub fn check(database: &Database) -> Result<()> {
     for table in TABLES {
         let count = database.query("soak", &format!("SELECT COUNT(*) FROM {table}"))?;

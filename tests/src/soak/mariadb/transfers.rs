@@ -1,10 +1,10 @@
-//! Transfers between accounts: nothing is lost if the sum stays, and if counters counted each of
-//! them.
+//! Transfers between accounts. No update is lost if the sum stays the same, and if counters have
+//! counted each transfer.
 //!
-//! A transfer reads two balances under row locks, writes both back, and counts itself. A server
-//! that lets two transactions hold one row loses one of two updates: the sum of all balances
-//! changes. Rows are locked in the order of their numbers, so that no transfer can be a deadlock's
-//! victim, and every error is a failure.
+//! A transfer reads two balances under row locks, writes both back, and counts itself. If a server
+//! lets two transactions hold one row, it loses one of two updates, and the sum of all balances
+//! changes. Rows are locked in the order of their numbers, so that no transfer can be part of a
+//! deadlock, and every error is a failure.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
@@ -20,7 +20,8 @@ const BALANCE: u32 = 1_000;
 const COUNTERS: u64 = 4;
 /// Transfers between two answers of the server.
 const BATCH: u64 = 50;
-/// Batches in a session: sessions come and go, as do the server's threads that serve them.
+/// The number of batches in a session. Sessions begin and end, and so do the server's threads that
+/// serve them.
 const BATCHES: u64 = 20;
 
 /// Makes the tables, and the procedure that makes a transfer.
@@ -81,7 +82,7 @@ impl<'a> Transfers<'a> {
         Ok(())
     }
 
-    /// Sees that the sum is right at every moment, not only in the end.
+    /// Checks that the sum is right at every moment, not only in the end.
     pub fn audit(&self, shift: &Shift) -> Result<()> {
         let mut session = Session::open(self.database)?;
         while !shift.is_over() {
@@ -162,14 +163,14 @@ impl Session {
     }
 
     fn failure(&mut self, what: &str) -> Failure {
-        // It has closed its end, so that all is said.
+        // The client has closed its end, so that all of its output is there.
         Failure::new(format!("{what}: {}", contents(&mut self.complaints)))
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Both do nothing to a client that has been waited for.
+        // Neither call affects a client that has been waited for.
         _ = self.client.kill();
         _ = self.client.wait();
     }

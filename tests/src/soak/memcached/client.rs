@@ -54,7 +54,7 @@ pub fn prepared() -> u64 {
     COUNTERS as u64 + u64::from(KEYS)
 }
 
-/// Sends requests until the shift is over; work done is requests.
+/// Sends requests until the shift is over; returns their number as the amount of work.
 pub fn work(port: u16, tally: &Tally, shift: &Shift) -> Result<()> {
     while !shift.is_over() {
         let mut client = Client::connect(port)?;
@@ -97,7 +97,7 @@ impl Client {
         ensure(line.starts_with("VALUE "), || format!("no counter {number}: {line}"))?;
         let value = self.line()?;
         self.expect("END")?;
-        // A counter keeps the width that it had at most, in spaces.
+        // memcached pads a counter with spaces to the greatest width that it has had.
         value.trim().parse().map_err(Failure::because(format!("counter {number}: {value}")))
     }
 
@@ -153,7 +153,7 @@ impl Client {
         Ok(())
     }
 
-    /// A value, which has to be one that was set under this key; or none.
+    /// A value, or none. A value has to be one that was set under this key.
     fn value(&mut self, key: u32) -> Result<()> {
         let line = self.line()?;
         if line == "END" {
@@ -214,7 +214,7 @@ fn set(key: u32) -> String {
     format!("set key{key} 0 0 {}\r\n{value}\r\n", value.len())
 }
 
-/// `KEY LENGTH LLL...`: the letter L stands there LENGTH times.
+/// `KEY LENGTH LLL...`: the letter L, LENGTH times.
 fn value(key: u32, letter: u8, length: usize) -> String {
     format!("{key} {length} {}", char::from(letter).to_string().repeat(length))
 }

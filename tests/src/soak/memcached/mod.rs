@@ -1,8 +1,9 @@
 //! memcached under clients that set, read, delete and count.
 //!
-//! A value names its key, so that one read half-written or under another key is noticed
-//! ([`client`]). Two counts must come out: that of the counters, which the clients increment
-//! together, and that of the server's own statistics, which each of its threads keeps under a lock.
+//! A value contains its key, so that a value that was read half-written or under another key is
+//! noticed ([`client`]). Two counts have to be right: that of the counters, which the clients
+//! increment together, and that of the server's own statistics, which each of its threads keeps
+//! under a lock.
 
 pub mod client;
 
@@ -40,11 +41,11 @@ impl Cache {
         let place = place()?;
         let ports = place.path().join("port");
         let mut command = launch.command(&installed("memcached", "memcached")?);
-        // It chooses a port that is free, and writes down which.
+        // The server chooses a free port, and writes its number into a file.
         command.args(["-l", "127.0.0.1", "-p", "-1"]).env("MEMCACHED_PORT_FILENAME", &ports);
         command.args(["-m", "64", "-t"]).arg(threads.to_string());
         if geteuid().is_root() {
-            // A server that root starts has to be told that this is meant.
+            // A server that root starts needs an option which says that this is intended.
             command.args(["-u", "root"]);
         }
         let server = Process::start("memcached", &mut command, place.path())?;
@@ -83,7 +84,7 @@ fn await_port(server: &Process, file: &Path) -> Result<u16> {
     }
 }
 
-/// Soaks a server under a lock; what it has served.
+/// Soaks a server under a lock; returns the number of requests that it has served.
 pub fn soak(launch: Launch, crowd: Crowd, length: Duration) -> Result<String> {
     let cache = Cache::start(launch, crowd.threads(THREADS))?;
     let account = load(&cache, crowd.threads(CLIENTS), length)

@@ -28,8 +28,8 @@ const STACKS_MAX: usize = 1_000;
 /// and record.
 pub(in crate::analyze) type Rows = HashMap<(usize, u32), usize>;
 
-/// The process in [`Rows`] that stands for those beyond the list. Its records are their locks'
-/// numbers.
+/// The process in [`Rows`] that stands for all processes that are not in the list. The numbers in
+/// its records are those of their locks.
 pub(in crate::analyze) const OTHERS: usize = usize::MAX;
 /// The process in [`Rows`] that stands for the kernel's view of futexes. Its records are the
 /// numbers of the places where threads waited.

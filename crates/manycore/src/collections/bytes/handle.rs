@@ -22,8 +22,8 @@ pub struct Handle<'m, C: Clock = Ordo> {
     pub(super) map: &'m ByteMap<C>,
     pub(super) raw: mvrlu::Handle<'m, C>,
     pub(super) keeps: Keeps,
-    /// The number of inserted records less that of removed ones, as far as the table does not count
-    /// them yet.
+    /// How many records this thread has inserted, less those that it has removed, without the ones
+    /// that the table counts already.
     untold: isize,
 }
 

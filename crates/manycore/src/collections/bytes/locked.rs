@@ -1,4 +1,4 @@
-//! Records that no other thread changes, and what becomes of them.
+//! Records that no other thread changes, and the decisions about them.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -40,7 +40,7 @@ impl<'m, C: Clock> Handle<'m, C> {
     }
 
     /// Locks the key's record, or its position if there is none. Until the result is committed or
-    /// dropped, no other thread changes the record; others read its old value.
+    /// dropped, no other thread changes the record; other threads read its old value.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl<'m, C: Clock> Handle<'m, C> {
     ///
     /// # Errors
     ///
-    /// As for [`set`](Self::set). Also if the records are too many for a log: with the usual log
-    /// that is some hundred thousand.
+    /// As for [`set`](Self::set). Also if there are too many records for a log: with the default
+    /// log that is some hundred thousand.
     pub fn lock_all<'k>(
         &mut self,
         keys: impl IntoIterator<Item = &'k [u8]>,
@@ -70,8 +70,8 @@ impl<'m, C: Clock> Handle<'m, C> {
 #[must_use = "nothing happens before it is committed"]
 pub struct Locked<'h, 'm, 'k, C: Clock = Ordo>(Edit<'h, 'm, C, [Slot<'k>; 1]>);
 
-/// As [`Locked`], for several records: see [`Handle::lock_all`]. Records are numbered by their
-/// keys' positions; a repeated key is one record.
+/// Does the same as [`Locked`], for several records: see [`Handle::lock_all`]. Records are numbered
+/// by their keys' positions; a repeated key is one record.
 #[must_use = "nothing happens before it is committed"]
 pub struct LockedAll<'h, 'm, 'k, C: Clock = Ordo>(Edit<'h, 'm, C, Vec<Slot<'k>>>);
 
@@ -163,7 +163,7 @@ impl<'h, 'm, 'k, C: Clock> LockedAll<'h, 'm, 'k, C> {
         self.0.then(index, Then::Remove);
     }
 
-    /// Commits: others see the last decision about each record, all at one moment.
+    /// Commits: other threads see the last decision about each record, all at one moment.
     pub fn commit(self) {
         self.0.commit();
     }

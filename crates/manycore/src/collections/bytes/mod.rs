@@ -43,9 +43,9 @@
 //!
 //! # Order
 //!
-//! Records are ordered by their hashes, read from the lowest bit on, and then by their keys. This
-//! order stays the same while the table grows. [`Handle::next`] uses it: a thread that repeatedly
-//! asks for the key after the last one visits every record that stays in the table once.
+//! The order of records is by their hashes, read from the lowest bit on, and then by their keys. It
+//! stays the same while the table grows. [`Handle::next`] uses it: a thread that repeatedly asks
+//! for the key after the last one visits every record once that stays in the table.
 //!
 //! # Source
 //!
@@ -103,13 +103,14 @@ use tally::Tally;
 
 /// A map from byte strings to byte strings.
 pub struct ByteMap<C: Clock = Ordo> {
-    /// Dropped before the table, because it has versions of the table's buckets.
+    /// This field is dropped before the table, because it has versions of the table's buckets.
     domain: ManuallyDrop<Domain<C>>,
     root: Link<Root>,
     hasher: SeedableRandomState,
     /// The number of records for which a new table has room.
     room: usize,
-    /// Threads that change records read it; a thread that keeps them out writes it.
+    /// A thread that changes records acquires it for reading; a thread that excludes others
+    /// acquires it for writing.
     gate: Box<PerCpuRw>,
     tally: Tally,
 }
@@ -124,7 +125,7 @@ impl<C: Clock + Default> Default for ByteMap<C> {
 }
 
 impl<C: Clock + Default> ByteMap<C> {
-    /// Empty, with room for this many records before it has to grow.
+    /// Creates an empty map, with room for this many records before it has to grow.
     #[must_use]
     pub fn with_room(records: usize) -> Self {
         let config = Config::default().with_segments_max(SEGMENTS_MAX);
@@ -133,7 +134,8 @@ impl<C: Clock + Default> ByteMap<C> {
 }
 
 impl<C: Clock> ByteMap<C> {
-    /// Empty, with a clock, limits, and room for this many records before it has to grow.
+    /// Creates an empty map, with a clock, limits, and room for this many records before it has to
+    /// grow.
     ///
     /// # Panics
     ///
@@ -142,7 +144,7 @@ impl<C: Clock> ByteMap<C> {
         Self::with_hasher(clock, config, records, SeedableRandomState::random())
     }
 
-    /// The same with hashes that repeat in each run, for tests. An attacker who chooses the keys
+    /// Creates a map whose hashes repeat in each run, for tests. An attacker who chooses the keys
     /// can make them collide.
     ///
     /// # Panics

@@ -25,7 +25,7 @@ pub enum From<'k> {
 /// The hash of the first key of the bucket that follows, if one does.
 fn following(hash: usize, level: u8) -> Option<usize> {
     let step = (usize::BITS - u32::from(level)) % usize::BITS;
-    // All bits that are not the bucket's, and one more.
+    // The last hash of this bucket: all bits above its own are set.
     let last = hash.reverse_bits() | ((1 << step) - 1);
     let next = if level == 0 { None } else { last.checked_add(1) };
     next.map(usize::reverse_bits)

@@ -22,11 +22,11 @@ pub(super) struct Transaction {
     pub split_off: Vec<(*const Table, usize)>,
     /// The number of additional records that the tables already count.
     pub told: Vec<(*const Table, isize)>,
-    /// Pairs of the table to which the root led before and the one to which it leads now.
+    /// Pairs of tables: the one to which the root led before, and the one to which it leads now.
     pub replaced: Vec<*const Table>,
     pub made: Vec<*const Table>,
     pub has_failed: bool,
-    /// Whether this thread already kept others out when the transaction began. Then its end does
-    /// not let them in.
+    /// Whether this thread already excluded others when the transaction began. Then the
+    /// transaction's end does not admit them.
     pub is_inner: bool,
 }

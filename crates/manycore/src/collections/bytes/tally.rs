@@ -6,7 +6,7 @@ use crate::sync::{CachePadded, array_of, const_new, cpu, tuning};
 /// The number of counters. With more CPUs, some CPUs share one.
 const COUNTERS: usize = 64;
 
-/// Sums that wrap: a record may be counted on one CPU and taken off on another.
+/// Sums that wrap: a record may be added on one CPU and subtracted on another.
 pub(super) struct Tally([CachePadded<Counters>; COUNTERS]);
 
 struct Counters {
@@ -55,7 +55,7 @@ impl Tally {
 
     fn sum(&self, of: impl Fn(&Counters) -> &AtomicUsize) -> usize {
         let sum = self.0.iter().map(|c| of(c).load(Ordering::Relaxed)); // Relaxed: see `add`
-        // While others count, it may be less than nothing for a moment.
+        // While other threads count, the sum may be negative for a moment.
         sum.fold(0, usize::wrapping_add).cast_signed().max(0).cast_unsigned()
     }
 

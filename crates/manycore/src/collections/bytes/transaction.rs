@@ -1,4 +1,4 @@
-//! Transactions on any records, beside which nobody else changes anything.
+//! Transactions on any records, during which no other thread changes anything.
 
 use alloc::vec::Vec;
 
@@ -13,11 +13,11 @@ use crate::collections::versioned::Directory;
 use crate::session::{Conflict, RawSession, View};
 
 impl<C: Clock> Handle<'_, C> {
-    /// Begins a transaction: from now on, until [`commit`](Self::commit) or [`abort`](Self::abort),
-    /// all operations of this handle belong to it, and no other thread changes anything. Others
-    /// read the old state.
+    /// Begins a transaction. From now on, until [`commit`](Self::commit) or [`abort`](Self::abort),
+    /// all operations of this handle belong to it, and no other thread changes anything. Other
+    /// threads read the old state.
     ///
-    /// A thread that waits in it for another thread's change waits for ever.
+    /// If a thread waits, in a transaction, for another thread's change, it waits for ever.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl<C: Clock> Handle<'_, C> {
         Ok(())
     }
 
-    /// The same, if no other thread changes anything just now.
+    /// Does the same, if no other thread changes anything at the moment.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Ends the transaction: others see all of it, at once.
+    /// Ends the transaction: other threads see all of its changes at once.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl<C: Clock> Handle<'_, C> {
         Ok(())
     }
 
-    /// The session has ended; the gate is this handle's still.
+    /// The session has ended; this handle still has the gate.
     fn close(&mut self) -> Transaction {
         match core::mem::replace(&mut self.keeps, Keeps::Others) {
             Keeps::Transaction(transaction) => transaction,

@@ -11,8 +11,8 @@ use crate::lock::Adaptive;
 use crate::sync::CachePadded;
 use crate::{Interval, RawLock, ReverseMap};
 
-/// One of the [`DeferredTrees`]. It is made only here: only the log inserts and removes its
-/// entries.
+/// One of the [`DeferredTrees`]. It is created only here, so that only the log inserts and removes
+/// its entries.
 #[derive(Debug)]
 pub struct Single(IntervalTree);
 
@@ -125,8 +125,8 @@ pub fn tabled(trees: usize) -> TabledTrees {
     DeferredTrees::new(trees, || Rooted::new(table.clone()))
 }
 
-/// Several trees under one lock, with one log for each core that is not divided by tree: for trees
-/// that come and go too fast for a table.
+/// Several trees under one lock, with one log for each core that contains the updates of all trees.
+/// For trees that come and go too fast for a table.
 pub struct DeferredForest<L: RawLock = Adaptive> {
     forest: Deferred<Forest, Member, PerCore, L>,
     trees: usize,

@@ -14,13 +14,13 @@ use crate::{Interval, RawLock, ReverseMap};
 ///
 /// # Safety
 ///
-/// Every section has the same tree, and no other thread has it: an entry that one section has
-/// inserted is there until another removes it.
+/// Every section gets the same tree, and no other thread has it meanwhile. An entry that one
+/// section has inserted is there until another removes it.
 pub unsafe trait Exclusive: Send + Sync {
     /// A tree without intervals.
     fn new() -> Self;
 
-    /// Does something with the tree, here or on another thread.
+    /// Calls a function with the tree, on this or another thread.
     fn with<R: Send>(&self, section: impl FnOnce(&mut IntervalTree) -> R + Send) -> R;
 }
 
@@ -63,7 +63,7 @@ pub struct AbsentEntry<'a, X: Exclusive> {
     entry: Handle,
 }
 
-/// An interval that is in its tree. Dropped, it is removed.
+/// An interval that is in its tree. When this is dropped, the interval is removed.
 pub struct PresentEntry<'a, X: Exclusive>(ManuallyDrop<AbsentEntry<'a, X>>);
 
 /// The right to insert and remove an entry, which came from a box.

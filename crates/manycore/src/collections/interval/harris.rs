@@ -4,20 +4,20 @@
 //!
 //! An insertion must not wait for a removal, and reads are rare. So intervals are in a [list
 //! without locks](crate::collections::list::HarrisList), the newest first. An insertion is one
-//! compare-and-swap at the front. A removal marks the interval, and walks from the front to unlink
-//! it from its predecessor. A reader walks over the whole list, and sorts its results.
+//! compare-and-swap at the front. A removal marks the interval, and searches from the front to
+//! unlink it from its predecessor. A reader reads the whole list, and sorts its results.
 //!
 //! # Source
 //!
 //! T. Harris, "A pragmatic implementation of non-blocking linked-lists", DISC 2001. J. Kyong's
-//! thesis on LDU compares with such a list instead of a reverse map's tree. Ours is that the list
-//! has no order, unlike the paper's.
+//! thesis on LDU compares with such a list in place of a reverse map's tree. Unlike the paper's
+//! list, ours has no order.
 //!
 //! # Memory order
 //!
 //! The order is that of the [list's links](crate::collections::list::HarrisList): an insertion
-//! publishes the interval with the compare-and-swap at the front, and a reader takes each link in
-//! with `Acquire`. An interval does not change while it is there. A thread that has removed an
+//! publishes the interval with the compare-and-swap at the front, and a reader reads each link with
+//! `Acquire`. An interval does not change while it is in the list. A thread that has removed an
 //! interval retires it in the same section, so no thread reads freed memory.
 //!
 //! # Cost
@@ -27,7 +27,7 @@
 //!
 //! # When not to use it
 //!
-//! Where there are many intervals, or readers. It is there to be compared with.
+//! Where there are many intervals, or readers. It serves for comparisons.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -53,7 +53,7 @@ pub struct AbsentLinked<'a> {
     interval: Interval,
 }
 
-/// An interval that is in its list. Dropped, it is removed.
+/// An interval that is in its list. When this is dropped, the interval is removed.
 pub struct PresentLinked<'a> {
     map: &'a HarrisLists,
     list: &'a Links<Interval>,

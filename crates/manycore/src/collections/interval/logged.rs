@@ -1,4 +1,4 @@
-//! `oplog`: trees of intervals whose operations are logged by each core with the time.
+//! `oplog`: trees of intervals. Each core logs its operations with their times.
 
 use alloc::boxed::Box;
 use core::mem::{ManuallyDrop, forget};
@@ -10,7 +10,7 @@ use crate::oplog::{Apply, OpLog, Stamp};
 use crate::sync::CachePadded;
 use crate::{Interval, RawLock, ReverseMap};
 
-/// What is done with an entry, which came from a box.
+/// An operation on an entry, which came from a box.
 struct Operation {
     what: What,
     entry: NonNull<Entry>,
@@ -56,7 +56,7 @@ pub struct AbsentLogged<'a, L: RawLock> {
     last: Option<Stamp>,
 }
 
-/// An interval that is in its tree. Dropped, it is removed.
+/// An interval that is in its tree. When this is dropped, the interval is removed.
 pub struct PresentLogged<'a, L: RawLock>(ManuallyDrop<AbsentLogged<'a, L>>);
 
 // SAFETY: it consists of a reference, and the right to log operations of the entry, which one

@@ -1,5 +1,5 @@
 //! Trees of intervals that many threads update and few read: the reverse maps of an operating
-//! system, which tell of a page where it is mapped.
+//! system, which find the mappings of a page.
 //!
 //! | | |
 //! |---|---|

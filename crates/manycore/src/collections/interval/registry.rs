@@ -1,4 +1,4 @@
-//! The list of all reverse maps but those under a lock.
+//! The list of all reverse maps except those under a lock.
 
 /// Calls a macro with the list: `callback! { "mechanism", trees => map; ... }`, where the
 /// expression makes a [`ReverseMap`](crate::ReverseMap) with this many trees.

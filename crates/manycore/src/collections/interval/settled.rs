@@ -1,28 +1,29 @@
 //! `ldu-settled`, `ldu-settled-per-cpu` and `ldu-combined`: the form of deferred update that Linux
-//! needs. When an update has returned, no walk that began before it is still under way.
+//! needs. When an update has returned, each read that began before it has ended.
 //!
 //! # Idea
 //!
 //! An update goes into a log without the tree's lock, and the next owner of the lock applies the
-//! log first, as in [`DeferredTrees`](super::DeferredTrees). A kernel needs more: after the update
+//! log first, as in [`DeferredTrees`](super::DeferredTrees). A kernel needs more. After the update
 //! it frees page tables, which a walk that began earlier may still be reading. So an update checks
 //! the lock after it is in the log. If a walk owns the lock, the update waits until the walk is
-//! over; if a thread owns it only to apply a log, the update does not wait. `ldu-combined` takes
-//! the lock if it is free and applies the update at once. It logs only while another thread owns
-//! the lock, and that thread applies the log before it leaves, so no entry stays in a log.
+//! over. If a thread owns the lock only to apply a log, the update does not wait. `ldu-combined`
+//! takes the lock if it is free and applies the update at once. It logs only while another thread
+//! owns the lock. That thread applies the log before it leaves, so no entry stays in a log.
 //!
 //! # Source
 //!
-//! LDU is J. Kyong's; see [`crate::ldu`]. This is the form of `kernel/linux`, whose `mm/ldu.c` has
-//! the proof, with one list for a tree or one for each CPU. Three things differ here: intervals
-//! have an order of their own, so lists need not be reversed and a child need not be inserted next
-//! to its parent; walks exclude each other; and the lists for CPUs exist from the start.
+//! LDU is by J. Kyong; see [`crate::ldu`]. This is the form of `kernel/linux`, whose `mm/ldu.c`
+//! contains the proof, with one list for a tree or one for each CPU. Three things differ here.
+//! Intervals have an order of their own, so lists need not be reversed and a child need not be
+//! inserted next to its parent. Walks exclude each other. The lists for CPUs exist from the start.
 //!
 //! # Memory order
 //!
-//! An update pushes, executes a full barrier and reads `section`; a section writes that, executes a
-//! full barrier and reads the lists. So a section has the update in a list, or the update sees the
-//! section. `tests/loom/kernel_log.rs` has the protocol with a mutation for each of its barriers.
+//! An update pushes, executes a full barrier and reads `section`. A section writes `section`,
+//! executes a full barrier and reads the lists. So either the section finds the update in a list,
+//! or the update sees the section. `tests/loom/kernel_log.rs` tests the protocol, with a mutation
+//! for each of its barriers.
 //!
 //! # Cost
 //!
@@ -31,7 +32,7 @@
 //!
 //! # When not to use it
 //!
-//! Where no update relies on earlier walks to be over: [`DeferredTrees`](super::DeferredTrees)
+//! Where no update relies on earlier walks having ended: [`DeferredTrees`](super::DeferredTrees)
 //! never waits.
 
 use alloc::boxed::Box;
@@ -56,7 +57,7 @@ const WANT: u8 = 2;
 const FREE: u8 = 0;
 /// Somebody walks the tree.
 const WALK: u8 = 1;
-/// Somebody applies the log, or an update of his own.
+/// A thread applies the log, or an update of its own.
 const UPDATE: u8 = 2;
 
 /// Who makes a list so long applies the log.
@@ -69,7 +70,7 @@ const LISTS_MAX: u32 = 64;
 struct Node {
     entry: Entry,
     state: AtomicU8,
-    /// One for the owner, and one while it is in a list.
+    /// One for the owner, and one while the node is in a list.
     references: AtomicUsize,
     next: AtomicPtr<Self>,
     /// Whether the node is in the tree. It belongs to the node's owner while the node is not
@@ -77,10 +78,10 @@ struct Node {
     linked: UnsafeCell<bool>,
 }
 
-/// Nodes that are to come into the tree or to leave it, newest first.
+/// Nodes that are to be inserted into the tree or removed from it, newest first.
 struct List {
     first: AtomicPtr<Node>,
-    /// How many were added since it was emptied, or a few more.
+    /// How many nodes were added since the list was emptied, or a few more.
     length: AtomicUsize,
 }
 
@@ -96,7 +97,7 @@ struct Inner {
 struct Tree<L> {
     lists: Box<[CachePadded<List>]>,
     shared: CachePadded<Guarded<Inner, L>>,
-    /// What is done under the lock; written by who has it.
+    /// The purpose for which the lock is held. The owner of the lock writes it.
     section: AtomicU8,
     combines: bool,
     due: Due,
@@ -113,7 +114,7 @@ pub struct AbsentSettled<'a, L: RawLock> {
     node: NonNull<Node>,
 }
 
-/// An interval that is in its tree. Dropped, it is removed.
+/// An interval that is in its tree. When this is dropped, the interval is removed.
 pub struct PresentSettled<'a, L: RawLock>(ManuallyDrop<AbsentSettled<'a, L>>);
 
 // SAFETY: it consists of a reference, and the right to log updates of the node, which one thread at
@@ -127,13 +128,14 @@ impl<L: RawLock> SettledTrees<L> {
         Self::with(trees, 1, false)
     }
 
-    /// With a list for each CPU, or up to 64 of them.
+    /// Creates trees with a list for each CPU, and at most 64 lists.
     #[must_use]
     pub fn per_cpu(trees: usize) -> Self {
         Self::with(trees, cpu::count().clamp(1, LISTS_MAX) as usize, false)
     }
 
-    /// An update is logged only while another thread owns the lock, and that thread applies it.
+    /// Creates trees in which an update is logged only while another thread owns the lock; that
+    /// thread applies the update.
     #[must_use]
     pub fn combined(trees: usize) -> Self {
         Self::with(trees, 1, true)
@@ -177,7 +179,7 @@ impl<L: RawLock> Tree<L> {
         }
     }
 
-    /// Says what the lock, which the caller has, was taken for.
+    /// Announces the purpose for which the caller has taken the lock.
     fn enter(&self, what: u8) -> Section<'_> {
         // Release: partner of the Acquire in `settle`: earlier walks are over for an update that
         // finds the mark of another update.
@@ -192,7 +194,8 @@ impl<L: RawLock> Tree<L> {
         self.lists.iter().all(|list| list.first.load(Ordering::Relaxed).is_null())
     }
 
-    /// Logs that a node comes into the tree, or leaves it. Returns whether the list is long.
+    /// Logs that a node is to be inserted into the tree, or removed from it. Returns whether the
+    /// list is long.
     ///
     /// # Safety
     ///
@@ -361,8 +364,8 @@ impl Inner {
 
     /// # Safety
     ///
-    /// The node is in the tree exactly if `want` is false; it does not move while it is in the
-    /// tree.
+    /// If `want` is false, the node is in the tree; otherwise it is not. It does not move while it
+    /// is in the tree.
     unsafe fn change(&mut self, node: &Node, want: bool) {
         let entry = NonNull::from(&node.entry);
         // SAFETY: the contract of this function.
@@ -376,7 +379,7 @@ impl Inner {
 
     /// # Safety
     ///
-    /// The node was in a list, and is in none any more; the caller has the lock.
+    /// The node was in a list, and is in none any more. The caller has the lock.
     unsafe fn drain_node(&mut self, node: NonNull<Node>) {
         // SAFETY: the list's reference keeps it until the end of this function.
         let this = unsafe { node.as_ref() };
@@ -414,8 +417,8 @@ impl Inner {
 ///
 /// # Safety
 ///
-/// The reference is the caller's, and is not used again; the last reference is dropped when the
-/// node is in no tree.
+/// The reference belongs to the caller, and is not used again. The last reference is dropped when
+/// the node is in no tree.
 unsafe fn put(node: NonNull<Node>) {
     // SAFETY: the reference keeps it (contract of this function). AcqRel: the thread that frees it
     // comes after all uses by others.
@@ -426,7 +429,7 @@ unsafe fn put(node: NonNull<Node>) {
 }
 
 impl<L> Drop for Tree<L> {
-    /// Nodes that are left in lists: those of forgotten handles, and those to be removed.
+    /// The nodes that are left in lists: those of forgotten handles, and those to be removed.
     fn drop(&mut self) {
         for list in &self.lists {
             // Acquire: partner of the Release of each push.

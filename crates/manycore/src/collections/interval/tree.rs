@@ -1,4 +1,4 @@
-//! A balanced tree of intervals for one thread, of nodes that belong to the caller.
+//! A balanced tree of intervals for one thread. Its nodes belong to the caller.
 
 use core::cmp::Ordering;
 use core::ptr::{self, NonNull};
@@ -20,7 +20,7 @@ type Link = *const Entry;
 struct Links {
     /// To what comes before, and to what comes after.
     below: [Link; 2],
-    /// The highest last number of the interval and of those below.
+    /// The largest last number of the interval and of those below.
     reach: u64,
     /// The number of nodes on the longest way down, with this one.
     height: u8,
@@ -50,8 +50,8 @@ impl Entry {
 /// An AVL tree of intervals, ordered by their first numbers; each node stores the largest last
 /// number below it.
 ///
-/// Invariant: the links from `root` lead through all entries that were inserted and not removed,
-/// each by one way; on the sides of an entry the heights differ by one at most.
+/// Invariant: the links from `root` lead to each entry that was inserted and not removed, by
+/// exactly one path. The heights of an entry's two sides differ by at most one.
 #[derive(Debug)]
 pub struct IntervalTree {
     root: Link,
@@ -150,7 +150,7 @@ fn update(entry: Link, below: [Link; 2]) {
 }
 
 /// Rotates: the entry's child on one side becomes the top, and the child's subtree on the other
-/// side goes to the entry. Returns the top.
+/// side moves to the entry. Returns the top.
 fn rotated(entry: Link, side: usize) -> Link {
     let of_entry = links(entry).below;
     let top = of_entry[side];

@@ -2,11 +2,11 @@
 //!
 //! # Idea
 //!
-//! A node is removed in two steps. First its own link is marked, in the lowest bit: from then on
+//! A node is removed in two steps. First its own link is marked, in the lowest bit. From then on
 //! the key is gone, and the link cannot change any more, so no node can be inserted behind it. Then
-//! the predecessor's link is changed to skip the node. The first thread to get there does that: the
-//! one that marked it, or another that searches for its own position and finds marked nodes. Each
-//! step is one compare-and-swap. A look-up helps with no step: it walks over marked nodes.
+//! the predecessor's link is changed to skip the node. That is done by the thread that marked the
+//! node, or by another that searches for its own position and finds marked nodes before. Each step
+//! is one compare-and-swap. A look-up helps with no step: it reads past marked nodes.
 //!
 //! # Source
 //!
@@ -20,20 +20,20 @@
 //! A node is complete before a link leads to it (Release), and a thread that follows the link sees
 //! that (Acquire). The same holds for links in marked nodes: a mark is a read-modify-write, which
 //! passes on what was released with the link. A thread that unlinks nodes passes on what is behind
-//! them (Acquire, Release). An insertion takes effect with its compare-and-swap, a removal with its
-//! mark, and a look-up that finds the key when it has seen the key's node without a mark. A look-up
-//! that does not find the key takes effect at the last moment at which it read the link of an
-//! unmarked node, if its last nodes were unmarked then. A marked node's link is as it was when the
-//! node was marked. That was after the look-up began; otherwise the predecessor's link would have
-//! skipped the node already.
+//! them (Acquire, Release). An insertion takes effect with its compare-and-swap, and a removal with
+//! its mark. A look-up that finds the key takes effect when it has seen the key's node without a
+//! mark. A look-up that does not find the key takes effect at the last moment at which it read the
+//! link of an unmarked node, if its last nodes were unmarked then. A marked node's link is as it
+//! was when the node was marked. That was after the look-up began; otherwise the predecessor's link
+//! would have skipped the node already.
 //!
 //! # Cost
 //!
 //! An update takes one compare-and-swap (a removal takes two) and a node. Threads that conflict at
 //! one position retry from the front. Nodes are 8 bytes larger than their contents, and are managed
 //! as in [`RcuList`](crate::collections::list::RcuList). A walk tests each link for a mark, and
-//! clears it only if there is one. Clearing it always would put another operation between two
-//! dependent loads, which took a quarter of the throughput.
+//! clears the mark only if there is one. Clearing it always would put another operation between two
+//! dependent loads, which cost a quarter of the throughput.
 //!
 //! # When not to use it
 //!
@@ -60,7 +60,7 @@ impl<K> HarrisList<K> {
         Self { links: Links::new(), domain: Domain::of_nodes::<Node<K>>(config, 0) }
     }
 
-    /// The domain in which removed nodes wait until no reader can be on them.
+    /// The domain in which removed nodes wait until no reader can use them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }

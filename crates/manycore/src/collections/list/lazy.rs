@@ -44,8 +44,8 @@
 //!
 //! # When not to use it
 //!
-//! For lists so short that all writers contend for one node anyway. For values that are replaced,
-//! since it is a set.
+//! For lists so short that all writers contend for one node anyway. For values that are replaced:
+//! this is a set.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -126,7 +126,7 @@ impl<K, L: RawLock, F> LazyList<K, L, F> {
         }
     }
 
-    /// The domain in which removed nodes wait until no reader can be on them.
+    /// The domain in which removed nodes wait until no reader can use them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }

@@ -1,7 +1,6 @@
 //! The links of a list without locks; see [`harris`](super::harris) for the algorithm.
 //!
-//! Where a key belongs is for the caller to say: by its order, as in a set, or nowhere in
-//! particular.
+//! The caller decides where a key belongs: by its order, as in a set, or anywhere.
 
 use core::ptr::{self, NonNull, null_mut};
 
@@ -21,7 +20,7 @@ pub(in crate::collections) struct Links<K> {
 }
 
 pub(in crate::collections) struct Node<K> {
-    /// The next node; with a mark, and unchanging from then on, if this one is removed.
+    /// The next node. If this node is removed, the link has a mark, and does not change any more.
     next: AtomicPtr<Node<K>>,
     key: K,
 }
@@ -83,7 +82,7 @@ impl<K: Send> Links<K> {
     }
 }
 
-/// A set: nodes are in ascending order of their keys, and each key is there once.
+/// A set: nodes are in ascending order of their keys, and each key is in one node.
 impl<K: Ord + Send> Links<K> {
     #[inline]
     pub fn contains(&self, key: &K, _guard: &Guard) -> bool {
@@ -102,7 +101,7 @@ impl<K: Ord + Send> Links<K> {
         false
     }
 
-    /// The place of a key, from which marked nodes have been taken away.
+    /// The position of a key. Marked nodes are unlinked there.
     fn find<'g>(&'g self, key: &K, guard: &'g Guard) -> Window<'g, K> {
         loop {
             if let Some(window) = self.try_find(key, guard) {
@@ -135,7 +134,7 @@ impl<K: Ord + Send> Links<K> {
         clean.then_some(Window { link, node, found })
     }
 
-    /// Puts a key in; returns whether it was not there.
+    /// Inserts a key; returns whether it was not there.
     pub fn insert(&self, key: K, guard: &Guard) -> bool {
         let mut window = self.find(&key, guard);
         if window.found {
@@ -212,7 +211,7 @@ impl<K: Send> Links<K> {
     ///
     /// # Safety
     ///
-    /// It was pushed on this list, and is taken once.
+    /// The node was pushed on this list, and is taken once.
     pub unsafe fn take(&self, node: NonNull<Node<K>>, guard: &Guard) {
         // SAFETY: the node was pushed on this list, and only this call marks it (contract of this
         // function): it is not retired before, nor dropped before the section's end.
@@ -256,8 +255,8 @@ impl<K: Send> Links<K> {
         !met || Self::take_away(link, first, node, guard)
     }
 
-    /// Visits all keys that are there during the whole visit, and some of those that are inserted
-    /// or removed meanwhile.
+    /// Visits all keys that are in the list during the whole visit, and some of those that are
+    /// inserted or removed meanwhile.
     pub fn visit(&self, _guard: &Guard, visit: &mut dyn FnMut(&K)) {
         // Acquire: partner of the Releases of links.
         let mut link = self.head.load(order!(Acquire, "harris-visit-head"));

@@ -1,7 +1,7 @@
-//! A sorted list: every operation walks from the front to the place of its key.
+//! A sorted list: every operation walks from the front to the position of its key.
 //!
 //! A list is the worst structure for many keys, and the one in which mechanisms differ most: an
-//! update of one node is a small part of an operation that reads hundreds.
+//! operation reads hundreds of nodes to update one.
 
 mod harris;
 mod lazy;

@@ -7,8 +7,8 @@ use crate::session::Sessions;
 /// A sorted list over a mechanism with sessions.
 pub type VersionedList<K, V, M> = Versioned<K, V, M, One<Chain>>;
 
-/// A sorted list over MV-RLU. Lookups never wait; changes of different places do not either; ranges
-/// and transactions see one moment.
+/// A sorted list over MV-RLU. Lookups never wait, and changes at different positions do not either.
+/// Ranges and transactions see one moment.
 ///
 /// ```
 /// use manycore::collections::list::MvrluList;
@@ -28,7 +28,7 @@ pub type VersionedList<K, V, M> = Versioned<K, V, M, One<Chain>>;
 pub type MvrluList<K, V, D = Domain> = VersionedList<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> VersionedList<K, V, M> {
-    /// An empty list, in a domain that has nothing else.
+    /// Creates an empty list, in a domain that contains nothing else.
     pub fn new(domain: M) -> Self {
         Self::with_one_part(domain)
     }

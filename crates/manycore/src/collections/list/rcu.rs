@@ -7,7 +7,7 @@
 //! still valid, and to change one link. If the position is not valid, it walks once more, with the
 //! lock.
 //!
-//! A value is replaced by putting a new node in the place of the old one.
+//! A value is replaced by replacing its node.
 //!
 //! # Source
 //!
@@ -20,22 +20,22 @@
 //! # Memory order
 //!
 //! A node is complete before a link leads to it (Release), and a thread that follows the link sees
-//! that (Acquire); a mark is stored with Release, too, for a thread that follows a removed node's
-//! link to a node that another writer has inserted. Writers are ordered by their lock. The rest is
-//! the [domain](crate::reclaim)'s.
+//! that (Acquire). A mark is stored with Release, too, for a thread that follows a removed node's
+//! link to a node that another writer has inserted. Writers are ordered by their lock. The
+//! [domain](crate::reclaim) orders everything else.
 //!
-//! Each operation takes effect at one instant. For each node that a thread visits there is a moment
-//! since its call began at which the node could be reached: the moment when the thread read the
-//! link to it; or, if the node before had been removed by then, the moment of that removal, because
-//! its link has not changed since except for its mark. So the link that the thread reads next was
-//! valid at such a moment, too.
+//! Each operation takes effect at one instant. For each node that a thread visits, there is a
+//! moment since its call began at which the node could be reached. It is the moment when the thread
+//! read the link to the node. Or, if the node before had been removed by then, it is the moment of
+//! that removal, because the link of that node has not changed since except for its mark. So the
+//! link that the thread reads next was valid at such a moment, too.
 //!
 //! # Cost
 //!
 //! A reader's walk writes only its record. An update costs the lock, a node, and a node that is
-//! freed later. A node is 8 bytes larger than its contents. Nodes of a list lie together, four to a
-//! line if keys are numbers. Their memory belongs to the list, which uses it again, and frees it
-//! when it is dropped. Nodes of more than 256 bytes come from the allocator.
+//! freed later. A node is 8 bytes larger than its contents. Nodes of a list are next to each other,
+//! four to a line if keys are numbers. Their memory belongs to the list, which reuses it, and frees
+//! it when the list is dropped. Nodes of more than 256 bytes come from the allocator.
 //!
 //! # When not to use it
 //!

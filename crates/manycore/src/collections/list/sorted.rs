@@ -38,7 +38,7 @@ impl<K, V> SortedList<K, V> {
         Self { head: UnsafeCell::new(null_mut()), _nodes: PhantomData }
     }
 
-    /// Links the node in, or whatever it is, after `before` or at the front.
+    /// Links the given node, or null, after `before` or at the front.
     fn set_next(&mut self, before: Link<K, V>, node: Link<K, V>) {
         if before.is_null() {
             // SAFETY: `&mut self`: nothing else refers to the head.
@@ -52,8 +52,8 @@ impl<K, V> SortedList<K, V> {
 }
 
 impl<K: Ord, V> SortedList<K, V> {
-    /// The last node before the key's place, the one at that place, and whether that has the key.
-    /// Either may be null.
+    /// The last node before the key's position, the node at that position, and whether that has the
+    /// key. Either may be null.
     fn find(&self, key: &K) -> (Link<K, V>, Link<K, V>, bool) {
         let mut before = null_mut();
         // SAFETY: what changes the head takes `&mut self`.

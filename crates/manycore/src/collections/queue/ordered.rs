@@ -5,9 +5,9 @@ use crate::clock::Ordo;
 use crate::ldu::ordered::{Handle, Oldest, Ordered};
 use crate::lock::Adaptive;
 
-/// A queue to which each thread adds without touching a line that others write; a thread that
+/// A queue to which each thread adds without accessing a line that others write. A thread that
 /// removes items puts the ones that it needs in order. See [`ldu::ordered`](crate::ldu::ordered)
-/// for the promises about that order.
+/// for the guarantees about that order.
 ///
 /// ```
 /// use manycore::collections::queue::OrderedQueue;

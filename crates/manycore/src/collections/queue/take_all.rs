@@ -1,5 +1,5 @@
-//! `take-all`: many threads add items, and a thread that takes gets all of them, in the order in
-//! which they were added.
+//! `take-all`: many threads add items. A thread that takes gets all of them, in the order in which
+//! they were added.
 //!
 //! # Idea
 //!
@@ -30,7 +30,8 @@
 //!
 //! # When not to use it
 //!
-//! Where takers want one at a time, or threads push so often that they keep failing at the head.
+//! Where a thread takes one item at a time, or threads push so often that they fail at the head
+//! again and again.
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -41,7 +42,7 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::order;
 
-/// A queue out of which everything is taken at once.
+/// A queue from which a thread takes all items at once.
 ///
 /// ```
 /// use manycore::collections::queue::TakeAll;
@@ -131,7 +132,7 @@ impl<T> Drop for TakeAll<T> {
 
 /// What was taken out of a [`TakeAll`], oldest first.
 ///
-/// Invariant: the links lead through nodes that came from `Box` and belong to this, to null.
+/// Invariant: the links lead through nodes that came from `Box` and belong to this value, to null.
 #[derive(Debug)]
 pub struct Taken<T> {
     node: *mut Node<T>,

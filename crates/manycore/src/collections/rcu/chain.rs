@@ -1,9 +1,9 @@
 //! A sorted chain of nodes that is read without a lock, and written by one thread at a time.
 //!
-//! Readers rely on this: a node's link changes only while the node can be reached. So a thread on a
-//! removed node finds behind it the nodes that were there at the removal, which came after the
-//! thread's arrival. So everything that a reader finds or misses was present or absent at some
-//! moment of its call.
+//! Readers rely on this: a node's link changes only while the node can be reached. The link of a
+//! removed node leads to the nodes that were there at the removal. A thread at that node arrived
+//! there before the removal. So each node that a reader finds or misses was present or absent at
+//! some moment of its call.
 //!
 //! The last change of a link is its mark, which says that the node is being removed. Only writers
 //! need it; readers ignore it.
@@ -27,7 +27,7 @@ pub(super) struct Chain<K, V> {
 }
 
 pub(super) struct Node<K, V> {
-    /// The next node; with a mark, and unchanging from then on, if this one is removed.
+    /// The next node. If this node is removed, the link has a mark, and does not change any more.
     next: AtomicPtr<Node<K, V>>,
     key: K,
     value: V,
@@ -37,7 +37,7 @@ pub(super) struct Node<K, V> {
 struct Window<'g, K, V> {
     /// The link that leads there.
     link: &'g AtomicPtr<Node<K, V>>,
-    /// The first node that is not before it; may be null.
+    /// The first node that is not before the key; may be null.
     node: *mut Node<K, V>,
     /// Whether that has the key.
     found: bool,
@@ -68,7 +68,7 @@ impl<K: Ord, V> Chain<K, V> {
             let Some(there) = (unsafe { node.as_ref() }) else {
                 return Window { link, node, found: false };
             };
-            // Equality last: each step of a walk costs one comparison.
+            // The test for equality comes last: each step of a walk costs one comparison.
             if there.key >= *key {
                 return Window { link, node, found: there.key == *key };
             }
@@ -110,7 +110,7 @@ impl<K: Ord, V> Chain<K, V> {
 }
 
 impl<K: Ord + Send, V: Clone + Send> Chain<K, V> {
-    /// Gives a key a value; returns the one it had.
+    /// Gives a key a value; returns the key's old value.
     pub fn insert<L: RawLock>(&self, lock: &L, key: K, value: V, guard: &Guard) -> Option<V> {
         let window = self.find(&key, guard);
         let (node, mut queue) = (guard.node(Node::new(key, value)), L::Node::default());
@@ -168,7 +168,7 @@ impl<'g, K, V> Window<'g, K, V> {
         self.link.store(node, order!(Release, "chain-link"));
     }
 
-    /// Puts a node in, in front of `next`. The caller is the writer.
+    /// Inserts a node before `next`. The caller is the writer.
     fn put_in(&self, node: UnpublishedNode<Node<K, V>>, next: *mut Node<K, V>) {
         node.next.store(next, Ordering::Relaxed); // Relaxed: released by the line below
         self.lead_to(node.into_raw().as_ptr());

@@ -50,7 +50,7 @@ pub struct RcuChains<K, V, L, P, F = Epoch> {
     _choices: PhantomData<fn() -> (P, F)>,
 }
 
-/// Aligned so that it is on one line, with a lock of 24 bytes at most.
+/// Aligned to a line; its lock takes at most 24 bytes.
 #[repr(align(32))]
 struct Locked<K, V, L> {
     chain: Chain<K, V>,
@@ -71,7 +71,7 @@ impl<K, V, L: RawLock, P, F> RcuChains<K, V, L, P, F> {
 }
 
 impl<K, V, L, P, F> RcuChains<K, V, L, P, F> {
-    /// The domain in which removed nodes wait until no reader can be on them.
+    /// The domain in which removed nodes wait until no reader can use them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }

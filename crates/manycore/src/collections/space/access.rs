@@ -1,4 +1,4 @@
-//! A map by a thread's handle: one key at a time.
+//! Access to a map by a thread's handle: one key at a time.
 
 use alloc::vec::Vec;
 use core::cell::OnceCell;
@@ -79,7 +79,8 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         }
     }
 
-    /// With a new key. Also returns whether the map has it now: see [`settle`](Self::settle).
+    /// Does the same with a new key. Also returns whether the map has the key now: see
+    /// [`settle`](Self::settle).
     #[inline]
     fn change_or_add<R>(
         &mut self,
@@ -93,8 +94,8 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         (result, more == 1)
     }
 
-    /// Settles a new key: either the map has it, or it is dropped. Settle the value first, since a
-    /// destructor may panic.
+    /// Settles a new key: if the map does not have it, it is dropped. Settle the value first, since
+    /// a destructor may panic.
     fn settle_key(&mut self, key: Pending<K>, is_new: bool)
     where
         P: Seek<K, K>,
@@ -103,7 +104,7 @@ impl<'s, K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, 's, K, V, P, 
         self.has_changed::<K>(isize::from(is_new));
     }
 
-    /// Settles a key or a value: either the map has it, or it is dropped.
+    /// Settles a key or a value: if the map does not have it, it is dropped.
     fn settle<T: Datum>(&mut self, pending: Pending<T>, is_in_map: bool) {
         if is_in_map {
             pending.release();
@@ -179,7 +180,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         self.get_with(key, |_| ()).is_some()
     }
 
-    /// Gives the key a value; returns a clone of the one it had.
+    /// Gives the key a value; returns a clone of the key's old value.
     #[inline]
     pub fn insert(&mut self, key: K, value: V) -> Option<V>
     where
@@ -258,7 +259,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         result
     }
 
-    /// Takes the key out; returns a clone of its value.
+    /// Removes the key; returns a clone of its value.
     #[inline]
     pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
     where
@@ -306,7 +307,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         })
     }
 
-    /// The same, and a key that is not there gets a value.
+    /// Does the same, and gives a value to a key that has none.
     pub fn update_or_insert(&mut self, key: K, mut f: impl FnMut(Option<&V>) -> V)
     where
         P: Seek<K, K>,
@@ -319,7 +320,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         self.settle_key(key, is_new);
     }
 
-    /// An entry for the key, whether or not it is in the map; the next call says what to do with
+    /// An entry for the key, whether or not it is in the map; the next call decides what happens to
     /// it. See [`Map::entry`].
     pub fn entry(&mut self, key: K) -> Entry<&mut Self>
     where
@@ -384,7 +385,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Access<'_, '_, K, V, P, M> {
         self.retain(|_, _| false);
     }
 
-    /// How many keys there are, at one moment. They are counted: some nanoseconds for each.
+    /// The number of keys at one moment. They are counted, which takes some nanoseconds for each.
     pub fn len(&mut self) -> usize {
         let map = self.map;
         self.me.snapshot(|now| now.len(map))

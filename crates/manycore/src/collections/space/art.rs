@@ -25,8 +25,8 @@ impl<K: Datum + ArtKey, V: Datum, M: Sessions> Map<K, V, Art, M> {
     }
 
     /// Creates a map from sorted entries, in a space that may have other collections. Each node is
-    /// made once, and other threads see all of them at once. That takes a session: while it lasts,
-    /// old versions of everything that others change in the space are kept.
+    /// created once, and other threads see all of them at once. All happens in a session:
+    /// meanwhile, old versions of everything that others change in the space are kept.
     ///
     /// # Panics
     ///

@@ -41,7 +41,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).contains_key(key))
     }
 
-    /// Gives the key a value; returns a clone of the one it had.
+    /// Gives the key a value; returns a clone of the key's old value.
     pub fn insert(&self, key: K, value: V) -> Option<V>
     where
         V: Clone,
@@ -76,7 +76,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).get_or_insert_with(key, make))
     }
 
-    /// Takes the key out; returns a clone of its value.
+    /// Removes the key; returns a clone of its value.
     pub fn remove<Q>(&self, key: &Q) -> Option<V>
     where
         V: Clone,
@@ -115,7 +115,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).update(key, f))
     }
 
-    /// The same, and a key that is not there gets a value.
+    /// Does the same, and gives a value to a key that has none.
     pub fn update_or_insert(&self, key: K, f: impl FnMut(Option<&V>) -> V)
     where
         P: Seek<K, K>,
@@ -123,7 +123,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).update_or_insert(key, f));
     }
 
-    /// An entry for the key, whether or not it is in the map; the next call says what to do with
+    /// An entry for the key, whether or not it is in the map; the next call decides what happens to
     /// it.
     ///
     /// ```
@@ -175,7 +175,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
         self.space().with(|me| self.by(me).clear());
     }
 
-    /// How many keys there are, at one moment. They are counted: some nanoseconds for each.
+    /// The number of keys at one moment. They are counted, which takes some nanoseconds for each.
     pub fn len(&self) -> usize {
         self.space().with(|me| self.by(me).len())
     }
@@ -192,7 +192,7 @@ where
     V: Datum,
     M: Sessions,
 {
-    /// Looks whether the tree is whole, for tests: at all nodes. Returns how many leaves there are.
+    /// Checks all nodes of the tree, for tests. Returns the number of leaves.
     ///
     /// # Panics
     ///
@@ -214,7 +214,7 @@ where
     M: Sessions,
 {
     /// Creates a map from sorted entries, in a space that may have other collections. Its nodes are
-    /// full, and other threads see all of them at once. That takes a session: while it lasts, old
+    /// full, and other threads see all of them at once. All happens in a session: meanwhile, old
     /// versions of everything that others change in the space are kept.
     ///
     /// # Panics

@@ -9,8 +9,8 @@ use super::transaction::Transaction;
 use crate::mvrlu;
 use crate::session::{Conflict, Open, RawSession, Sessions, View};
 
-/// A thread's access to a [`Space`](super::Space). It is not `Send`; use
-/// [`Space::with`](super::Space::with) where that is needed.
+/// A thread's access to a [`Space`](super::Space). It is not `Send`; where that is needed, use
+/// [`Space::with`](super::Space::with).
 pub struct Handle<'s, M: Sessions + 'static = mvrlu::Domain> {
     pub(super) raw: M::Handle<'s>,
     /// Tells the space from others.
@@ -51,16 +51,17 @@ impl Limit {
     /// Any number of attempts.
     pub const NONE: Self = Self { attempts: u32::MAX, is_serializable: false };
 
-    /// Limits a transaction to `attempts` attempts, and at least one.
+    /// Limits a transaction to `attempts` attempts, of which there is at least one.
     #[must_use]
     pub const fn attempts(attempts: u32) -> Self {
         Self { attempts, ..Self::NONE }
     }
 
-    /// As if transactions ran one after the other, also with respect to transactions that read what
-    /// this one changes and change what it reads (no write skew, no phantoms). Everything that the
-    /// transaction has read is locked when it commits. This costs a lock for each leaf or bucket
-    /// that was read, and conflicts with transactions that change them.
+    /// Makes the result as if transactions ran one after the other. That includes other
+    /// transactions that read what this one changes and change what it reads (no write skew, no
+    /// phantoms). Everything that the transaction has read is locked when it commits. This costs a
+    /// lock for each leaf or bucket that was read, and conflicts with transactions that change
+    /// them.
     #[must_use]
     pub const fn serializable(self) -> Self {
         Self { is_serializable: true, ..self }
@@ -77,8 +78,8 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
         check(self.domain, domain);
     }
 
-    /// Reads any collections of the space as of one moment. While it lasts, the versions that it
-    /// may read are kept.
+    /// Reads any collections of the space as they are at one moment. Meanwhile, the versions that
+    /// it may read are kept.
     pub fn snapshot<R>(&mut self, f: impl FnOnce(&Snapshot<'_, 's, M>) -> R) -> R {
         self.raw.end_dying();
         let open = Open::begin(&mut self.raw, View::Snapshot);
@@ -87,13 +88,13 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
         result
     }
 
-    /// Reads and changes any collections of the space; others see all of its changes or none. The
-    /// transaction sees one moment, and its own changes. It runs again after each conflict, with
-    /// growing pauses in between, so side effects of `f` are repeated.
+    /// Reads and changes any collections of the space; other threads see all of its changes or
+    /// none. The transaction sees one moment, and its own changes. It runs again after each
+    /// conflict, with growing pauses, so that side effects of `f` are repeated.
     ///
     /// # Panics
     ///
-    /// Under MV-RLU, if its changes fill a whole log: see
+    /// Under MV-RLU, if the transaction's changes fill a whole log: see
     /// [`Config::segments_max`](crate::mvrlu::Config::segments_max).
     pub fn transact<'m, R>(
         &mut self,
@@ -109,7 +110,7 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
     ///
     /// # Errors
     ///
-    /// The result of `f`. If `f` has met a conflict and returns something else, the result is that
+    /// The result of `f`. If `f` has met a conflict and returns something else, the result is the
     /// conflict: the transaction cannot commit, whatever `f` returns.
     ///
     /// # Panics

@@ -61,9 +61,9 @@ pub type BTreeMap<K, V, M = mvrlu::Domain> = Map<K, V, btree::Usual, M>;
 /// ```
 pub type ArtMap<K, V, M = mvrlu::Domain> = Map<K, V, Art, M>;
 
-/// A map in no order: a hash table that grows, and takes no lock for reads, even while it grows.
-/// `collections/versioned/growing/mod.rs` describes it. `S` hashes the keys. By default it has a
-/// secret for each map, which makes it hard to choose keys that collide (foldhash documents how
+/// A map without an order: a hash table that grows, and takes no lock for reads, even while it
+/// grows. `collections/versioned/growing/mod.rs` describes it. `S` hashes the keys. The default has
+/// a secret for each map, which makes it hard to choose keys that collide (foldhash documents how
 /// hard).
 pub type HashMap<K, V, S = RandomState, M = mvrlu::Domain> = Map<K, V, Growing<S>, M>;
 
@@ -71,8 +71,8 @@ impl<K: Datum, V: Datum, S, M: Sessions> HashMap<K, V, S, M>
 where
     S: BuildHasher + Send + Sync + 'static,
 {
-    /// An empty map, in a space that may have other collections, with the caller's hasher. The
-    /// lower bits of its hashes have to be good, because they choose the bucket.
+    /// Creates an empty map, in a space that may have other collections, with the caller's hasher.
+    /// The lower bits of its hashes have to be good, because they choose the bucket.
     ///
     /// ```
     /// use std::hash::{BuildHasherDefault, DefaultHasher};

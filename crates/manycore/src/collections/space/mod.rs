@@ -27,15 +27,15 @@
 //! # Handles
 //!
 //! A thread with many operations keeps a [handle](Space::handle), and passes it to a map by
-//! [`Map::by`]. Without one, each call borrows a handle that the space keeps for the CPU. That
+//! [`Map::by`]. Without a handle, each call borrows one that the space keeps for the CPU. That
 //! costs some ten nanoseconds, and also works in a future between two awaits, since no state is
 //! kept from one call to the next.
 //!
 //! # Keys and values
 //!
-//! Any that are `Send + Sync + 'static`. Numbers lie in the nodes; anything else is an object of
-//! its own, which never changes, and is dropped once, by any thread, when no session is open that
-//! may have found it. Destructors run outside of sessions and may use the collections. `Ord`,
+//! Any types that are `Send + Sync + 'static`. Numbers are stored in the nodes. Any other value is
+//! an object of its own, which never changes. Any thread drops it, once, when no session is open
+//! that may have found it. Destructors run outside of sessions and may use the collections. `Ord`,
 //! `Hash` and closures run in a session: they may read other spaces' collections, and should not
 //! wait for another thread.
 

@@ -1,4 +1,4 @@
-//! A key or a value on its way into a map.
+//! A key or a value that is to be put into a map.
 
 use core::cell::Cell;
 use core::mem::ManuallyDrop;
@@ -7,9 +7,9 @@ use crate::collections::versioned::{Datum, Word};
 use crate::session::RawSession;
 
 /// A value that is converted into a word when one is needed; each attempt uses the same word. If
-/// this is dropped before a commit, so is the value.
+/// this is dropped before a commit, the value is dropped, too.
 pub(super) struct Pending<T: Datum> {
-    /// The value is moved into the word when there is one, and is then read by no thread.
+    /// The value. Once there is a word, the value is in that, and no thread reads it here.
     value: ManuallyDrop<T>,
     word: Cell<Option<Word<T>>>,
     /// Whether a session has it, and drops it if the session is aborted.
@@ -53,7 +53,7 @@ impl<T: Datum> Pending<T> {
     ///
     /// # Safety
     ///
-    /// In a session, which has the word in a node if it commits. Once.
+    /// The caller is in a session, which has the word in a node if it commits. To be called once.
     pub unsafe fn claimed<S: RawSession>(&self, session: &mut S) -> Word<T> {
         let word = self.word(session);
         // SAFETY: made just now; the rest is the contract of this function.

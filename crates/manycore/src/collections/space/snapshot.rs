@@ -9,8 +9,8 @@ use super::map::Map;
 use crate::collections::versioned::{Datum, Ordered, Seek, Structure};
 use crate::session::Sessions;
 
-/// Collections of a space as they are at one moment. Values that are found live as long as the
-/// snapshot, and not longer:
+/// Collections of a space as they are at one moment. References to values are valid as long as the
+/// snapshot exists:
 ///
 /// ```compile_fail
 /// # use manycore::collections::space::BTreeMap;
@@ -95,7 +95,7 @@ impl<M: Sessions> Snapshot<'_, '_, M> {
         unsafe { P::for_each(map.parts(), self.session, |key, value| f(key.get(), value.get())) };
     }
 
-    /// How many keys there are. They are counted: some nanoseconds for each.
+    /// The number of keys. They are counted, which takes some nanoseconds for each.
     pub fn len<K: Datum, V: Datum, P: Structure>(&self, map: &Map<K, V, P, M>) -> usize {
         let mut keys = 0;
         self.for_each(map, |_, _| {

@@ -16,19 +16,19 @@ use crate::session::{self, Conflict, Link, RawSession, Sessions};
 /// A transaction on collections of a space. It sees them as they were when it began, with its own
 /// changes.
 ///
-/// After a conflict it can only abort: return the conflict, by `?`. Otherwise the transaction still
-/// runs again.
+/// After a conflict it can only abort: return the conflict, by `?`. If the function returns
+/// something else, the transaction still runs again.
 pub struct Transaction<'t, 's, 'm, M: Sessions + 'static> {
     pub(super) session: &'t mut M::Handle<'s>,
     pub(super) domain: NonNull<M>,
-    /// Maps that have to be told by how many keys they have grown.
+    /// Maps that have to be told how many keys they have gained.
     changed: Vec<Changed<'m, M::Handle<'s>>>,
     pub(super) reads: Reads<M::Handle<'s>>,
 }
 
-/// A map that has to be told, after a commit, by how many keys it has grown.
+/// A map that has to be told, after a commit, how many keys it has gained.
 pub(super) struct Changed<'m, S> {
-    /// Leads to the parts of a map that lives for `'m`.
+    /// A pointer to the parts of a map that exists for `'m`.
     parts: *const (),
     tell: unsafe fn(*const (), &mut S, isize),
     more: isize,
@@ -40,7 +40,7 @@ impl<S> Changed<'_, S> {
     ///
     /// # Safety
     ///
-    /// In no session, with a handle of the map's domain.
+    /// The caller is in no session, and has a handle of the map's domain.
     pub unsafe fn tell(&self, handle: &mut S) {
         // SAFETY: the function was made for a map with these parts, which still exists; the rest is
         // the contract of this function.
@@ -103,7 +103,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
     }
 
     /// Locks everything that was read, if the transaction asks for it. Returns the maps that have
-    /// to learn by how many keys they have grown, after the commit.
+    /// to be told, after the commit, how many keys they have gained.
     pub(super) fn end(self) -> Result<Vec<Changed<'m, M::Handle<'s>>>, Conflict> {
         for Read { link, lock } in self.reads.0.into_iter().flat_map(RefCell::into_inner) {
             // SAFETY: the session is open, and has found the object, which has the type for which
@@ -163,7 +163,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         Ok(result)
     }
 
-    /// With a new key, which is dropped if it is not needed.
+    /// Does the same with a new key, which is dropped if it is not needed.
     fn change_or_add<K, V, P, R>(
         &mut self,
         map: &'m Map<K, V, P, M>,
@@ -184,7 +184,7 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         self.change(map, unsafe { &*key.get() }, make, f)
     }
 
-    /// The key's value, as of the transaction's begin or as it has changed it.
+    /// The key's value, as it was when the transaction began or as the transaction has changed it.
     ///
     /// # Panics
     ///
@@ -253,12 +253,12 @@ impl<'t, 's, 'm, M: Sessions + 'static> Transaction<'t, 's, 'm, M> {
         self.range::<K, V, P, K, _>(map, ..)
     }
 
-    /// Gives the key a value; returns the one it had.
+    /// Gives the key a value; returns the key's old value.
     ///
     /// # Errors
     ///
-    /// If another thread changes the same place. The transaction can then only abort, so end it, as
-    /// by `?`. The same holds for all methods that change something.
+    /// If another thread changes the same leaf or bucket. The transaction can then only abort, so
+    /// end it, for example by `?`. The same holds for all methods that change something.
     pub fn insert<K, V, P>(
         &mut self,
         map: &'m Map<K, V, P, M>,

@@ -5,9 +5,9 @@ use crate::clock::Ordo;
 use crate::ldu::ordered::{Handle, Newest, Ordered};
 use crate::lock::Adaptive;
 
-/// A stack on which each thread pushes items, and withdraws them again, without touching a line
-/// that others write; a thread that pops the newest item of all reads the others' items. See
-/// [`ldu::ordered`](crate::ldu::ordered) for the promises about that order.
+/// A stack on which each thread pushes items, and from which it withdraws them again, without
+/// accessing a line that others write. A thread that pops the newest item of all reads the others'
+/// items. See [`ldu::ordered`](crate::ldu::ordered) for the guarantees about that order.
 ///
 /// ```
 /// use manycore::collections::stack::OrderedStack;

@@ -39,8 +39,8 @@
 //! # When not to use it
 //!
 //! Where threads contend all the time: they wait for one line, and a lock or flat combining is as
-//! fast. Where the oldest value has to come first, or all values are taken together:
-//! [`TakeAll`](crate::collections::queue::TakeAll) does that, and needs no sections.
+//! fast. Where the oldest value has to come first, or all values are taken together: use
+//! [`TakeAll`](crate::collections::queue::TakeAll), which needs no sections.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -90,10 +90,10 @@ unsafe impl<T: Send> Send for TreiberStack<T> {}
 // refer to it at once.
 unsafe impl<T: Send> Sync for TreiberStack<T> {}
 
-/// For how long a thread waits after it has lost, in ticks: at first, and at most.
+/// How long a thread waits after its compare-and-swap has failed, in ticks: at first, and at most.
 const PAUSE: core::ops::Range<u64> = 64..4096;
 
-/// After a lost compare-and-swap; the next wait is twice as long.
+/// Waits after a failed compare-and-swap; the next wait is twice as long.
 #[cold]
 fn wait(pause: &mut u64) {
     hint::delay(*pause);

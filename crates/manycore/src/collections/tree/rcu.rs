@@ -9,8 +9,9 @@
 //!
 //! A node with two children is replaced by the next larger key, its *heir*, which is at the end of
 //! the left links of its right child. A reader on its way to the heir must not miss it. So nothing
-//! moves: the nodes on that way are copied, without the heir, whose key is put on top, and one link
-//! changes from the old to the new nodes. The subtrees that hang from the way are shared by both:
+//! moves. The nodes on that way are copied, without the heir, whose key is at the top of the copy,
+//! and one link changes from the old to the new nodes. Old and new nodes share the subtrees below
+//! them:
 //!
 //! ```text
 //!        above                           above
@@ -28,9 +29,9 @@
 //!
 //! M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example", PODC 2014
 //! (Citrus), for a search tree with a lock in each node and readers under RCU. There the heir is
-//! moved, and the thread that moves it waits for all readers in between, with five locks held; a
+//! moved. The thread that moves it waits for all readers meanwhile, with five locks held, and a
 //! leaf's position needs a version, because a moved node has fewer keys below it than before.
-//! Copying, which takes neither, is from P. Kung and P. Lehman, "Concurrent manipulation of binary
+//! Copying needs neither. It is from P. Kung and P. Lehman, "Concurrent manipulation of binary
 //! search trees", TODS 1980, and A. Clements, M. F. Kaashoek and N. Zeldovich, "Scalable address
 //! spaces using RCU balanced trees", ASPLOS 2012. The paper does not free nodes; here they are
 //! retired to a [domain](crate::reclaim).
@@ -41,12 +42,11 @@
 //! that (Acquire). Writers are ordered by the locks of the nodes that they change. A node's lock is
 //! taken while that of the node above is held, so there is no deadlock.
 //!
-//! The links of a removed node do not change any more. So a thread on a removed node finds behind
-//! it the nodes that were there at the removal, which came after the thread's arrival. So
-//! everything that a reader finds or misses was present or absent at some moment of its call. While
-//! a node is in the tree, the set of keys that belong below it only grows. So if a writer finds a
-//! node still in the tree, and no child at the side to which its key belongs, then that is the
-//! key's position.
+//! The links of a removed node do not change any more: they lead to the nodes that were there at
+//! the removal. A thread at that node arrived there before the removal. So each node that a reader
+//! finds or misses was present or absent at some moment of its call. While a node is in the tree,
+//! the set of keys that belong below it only grows. So if a writer finds a node still in the tree,
+//! and no child at the side to which its key belongs, then that is the key's position.
 //!
 //! # Cost
 //!
@@ -149,7 +149,7 @@ impl<K, L: RawLock> Edge<'_, K, L> {
         is_same && (mutation!("tree-trusts") || !self.above.removed.load(Ordering::Relaxed))
     }
 
-    /// Has the link lead there. The caller has the lock.
+    /// Changes the link to lead to `node`. The caller has the lock.
     fn set(&self, node: *mut Node<K, L>) {
         // Release: partner of the Acquire in `find`: a thread that finds the node sees its
         // contents.
@@ -168,7 +168,7 @@ impl<K, L: RawLock, F> RcuTree<K, L, F> {
         }
     }
 
-    /// The domain in which removed nodes wait until no reader can be on them.
+    /// The domain in which removed nodes wait until no reader can use them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
@@ -259,8 +259,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Edge<'_, K, L> {
         true
     }
 
-    /// Replaces the node, whose lock is held and which has two sides, by its heir; not if the way
-    /// there has just become longer.
+    /// Replaces the node, which is locked and has two children, by its heir. Fails if the way to
+    /// the heir has just become longer.
     fn raise_heir(&self, [left, right]: [*mut Node<K, L>; 2], guard: &Guard) -> bool {
         let length = core::iter::successors(Some(right), |node| {
             // Acquire: partner of the Release in `set`. SAFETY: the link was read in this section,
@@ -284,8 +284,8 @@ impl<K: Ord + Clone + Send, L: RawLock> Edge<'_, K, L> {
         if !next.is_null() {
             return false;
         }
-        // No other thread knows a copy before all are made: if a key's `Clone` panics, the existing
-        // copies are dropped.
+        // No other thread can find a copy before all are made: if a key's `Clone` panics, the
+        // existing copies are dropped.
         let mut copies = Vec::with_capacity(way.len());
         let mut copy = |node: *mut Node<K, L>, below| {
             // SAFETY: the node is on the path, whose locks are held: it is in the tree, and not
@@ -313,11 +313,11 @@ impl<K: Ord + Clone + Send, L: RawLock> Edge<'_, K, L> {
     }
 }
 
-/// Says that a node was taken out, and retires it.
+/// Marks a node as removed, and retires it.
 ///
 /// # Safety
 ///
-/// The caller has taken it out, and still has its lock.
+/// The caller has unlinked the node, and still has its lock.
 unsafe fn remove<K: Send, L: RawLock>(node: *mut Node<K, L>, guard: &Guard) {
     // SAFETY: the node was found in this section, and is not dropped before its end.
     unsafe { &*node }.fork.removed.store(true, Ordering::Relaxed); // Relaxed: read with the lock held

@@ -34,7 +34,7 @@ struct Node<K, V> {
     below: [Link<K, V>; 2],
 }
 
-/// Where a link is: in a node, on one side; or, if that is null, the root.
+/// The position of a link: in a node, on one side; or, if that is null, the root.
 struct Edge<K, V> {
     above: Link<K, V>,
     side: usize,
@@ -85,7 +85,7 @@ impl<K, V> SearchTree<K, V> {
 }
 
 impl<K: Ord, V> SearchTree<K, V> {
-    /// The link that leads to the key, or would, and where it is.
+    /// The link that leads to the key, or would lead to it, and the link's position.
     fn find(&self, key: &K) -> (Edge<K, V>, Link<K, V>) {
         let mut edge = Edge { above: null_mut(), side: LEFT };
         // SAFETY: what changes the root takes `&mut self`.

@@ -7,8 +7,8 @@ use crate::{mvrlu, rlu};
 /// A search tree over a mechanism with sessions.
 pub type VersionedTree<K, V, M> = Versioned<K, V, M, One<Search>>;
 
-/// A search tree over [MV-RLU](crate::mvrlu). Lookups never wait; nor do changes of different
-/// positions; ranges and transactions see one moment.
+/// A search tree over [MV-RLU](crate::mvrlu). Lookups never wait, and changes at different
+/// positions do not either. Ranges and transactions see one moment.
 ///
 /// ```
 /// use manycore::collections::tree::MvrluTree;
@@ -27,7 +27,7 @@ pub type MvrluTree<K, V, D = mvrlu::Domain> = VersionedTree<K, V, D>;
 pub type RluTree<K, V, D = rlu::Domain> = VersionedTree<K, V, D>;
 
 impl<K: Copy, V: Copy, M: Sessions> VersionedTree<K, V, M> {
-    /// An empty tree, in a domain that has nothing else.
+    /// Creates an empty tree, in a domain that contains nothing else.
     pub fn new(domain: M) -> Self {
         Self::with_one_part(domain)
     }

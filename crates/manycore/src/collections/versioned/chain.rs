@@ -7,8 +7,8 @@
 //!
 //! An operation on one key reads the latest version of each node, and then locks the node before
 //! the key's position. If that node was not freed and its link is unchanged, the position is valid.
-//! So no time is needed, and a walk may pass over nodes that are removed meanwhile, as under RCU.
-//! In a transaction on several keys the session sees one moment, and the same checks hold.
+//! So the session needs no time, and a walk may read nodes that are removed meanwhile, as under
+//! RCU. In a transaction on several keys the session sees one moment, and the same checks hold.
 //!
 //! # Source
 //!
@@ -28,7 +28,7 @@
 //!
 //! # When not to use it
 //!
-//! With more than some hundred keys, but as the buckets of a hash table.
+//! With more than some hundred keys, except as the buckets of a hash table.
 
 use core::mem::MaybeUninit;
 
@@ -56,7 +56,7 @@ impl<K: Copy, V: Copy> Copy for Node<K, V> {}
 struct Window<K, V> {
     /// The last node before it.
     before: Link<Node<K, V>>,
-    /// The first node at or after it, if there is one.
+    /// The first node at or after the key, if there is one.
     node: Link<Node<K, V>>,
     /// The value, if the key is there.
     value: Option<V>,

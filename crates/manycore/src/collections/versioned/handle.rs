@@ -10,8 +10,8 @@ use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 pub struct Handle<'a, K: Copy, V: Copy, M: Sessions + 'a, P: Arrangement> {
     map: &'a Versioned<K, V, M, P>,
     session: M::Handle<'a>,
-    /// Keys that this thread has inserted, less those that it has removed, that it has not reported
-    /// yet.
+    /// The number of keys that this thread has inserted, less those that it has removed, without
+    /// the ones that it has reported.
     more: isize,
 }
 
@@ -31,7 +31,7 @@ pub struct Reads<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
 pub struct Writes<'s, K: Copy, V: Copy, M: Sessions, P: Arrangement, S> {
     map: &'s Versioned<K, V, M, P>,
     session: &'s mut S,
-    /// Keys that it has inserted, less those that it has removed.
+    /// The number of keys that the transaction has inserted, less those that it has removed.
     more: isize,
 }
 
@@ -62,9 +62,9 @@ where
         result
     }
 
-    /// Reads and changes any keys; others see all of the changes or none. It runs again after each
-    /// conflict, with growing pauses in between and without a limit. It also runs again if `f`
-    /// hides a conflict, for after one a transaction can only abort.
+    /// Reads and changes any keys; other threads see all of the changes or none. The transaction
+    /// runs again after each conflict, with growing pauses and without a limit. It also runs again
+    /// if `f` does not return a conflict, because after a conflict a transaction can only abort.
     ///
     /// # Panics
     ///
@@ -186,8 +186,8 @@ where
     P: Placement<K>,
     S: RawSession,
 {
-    /// Does all of an operation. If it fails, or panics halfway, as in a key's `Ord`, the session
-    /// can only abort.
+    /// Executes an operation. If it fails, or panics halfway, for example in a key's `Ord`, the
+    /// session can only abort.
     #[inline]
     fn whole<R>(
         &mut self,
@@ -197,20 +197,20 @@ where
         unsafe { session::whole(&mut *self.session, operation) }
     }
 
-    /// The key's value, as of the transaction's begin or as it has changed it.
+    /// The key's value, as it was when the transaction began or as the transaction has changed it.
     pub fn get(&self, key: &K) -> Option<V> {
         // SAFETY: `Writes` exists only while its session is open, which is a snapshot of the map's
         // domain.
         unsafe { P::get(&self.map.parts, &*self.session, key) }
     }
 
-    /// Gives the key a value; returns the one it had.
+    /// Gives the key a value; returns the key's old value.
     ///
     /// # Errors
     ///
     /// If another thread changes the same position. The transaction can then only abort, so end it,
-    /// as by `?`. If the key's `Ord` or `Hash` panics, and the panic is caught in the transaction,
-    /// the transaction can only abort, too.
+    /// for example by `?`. If the key's `Ord` or `Hash` panics, and the panic is caught in the
+    /// transaction, the transaction can only abort, too.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Conflict> {
         let parts = &self.map.parts;
         // SAFETY: `Writes` exists only while its session is open, which is a snapshot of the map's

@@ -51,7 +51,7 @@ pub trait Shape {
         key: &K,
     ) -> Option<V>;
 
-    /// Gives the key a value, unless it has one that has to be kept; returns the old one.
+    /// Gives the key a value, unless the key has one that must be kept; returns the old value.
     ///
     /// # Safety
     ///
@@ -98,7 +98,7 @@ pub trait Arrangement {
     const VIEW: View;
 
     /// Called when a handle is dropped, with the number of keys that it has inserted, less those
-    /// removed, and has not reported.
+    /// that it has removed, without the ones that it has reported.
     fn has_gone<K: Copy, V: Copy>(_parts: &Self::Parts<K, V>, _more: isize) {}
 }
 
@@ -115,7 +115,7 @@ pub trait Placement<K: Copy>: Arrangement {
         key: &K,
     ) -> Option<V>;
 
-    /// Gives the key a value, unless it has one that has to be kept; returns the old one.
+    /// Gives the key a value, unless the key has one that must be kept; returns the old value.
     ///
     /// # Safety
     ///
@@ -155,7 +155,7 @@ pub trait Placement<K: Copy>: Arrangement {
     ///
     /// # Safety
     ///
-    /// In no session; the handle is one of the domain to which the parts belong.
+    /// The caller is in no session; the handle belongs to the parts' domain.
     #[inline]
     unsafe fn has_changed<V: Copy, S: RawSession>(
         _parts: &Self::Parts<K, V>,

@@ -1,4 +1,4 @@
-//! Maps with a fixed number of parts: one, or chains over which keys are spread.
+//! Maps with a fixed number of parts: one part, or several chains with keys placed by hash.
 
 use alloc::boxed::Box;
 use core::hash::Hash;
@@ -32,13 +32,13 @@ impl Arrangement for Hashed {
     const VIEW: View = Chain::VIEW;
 }
 
-/// The first nodes of chains, side by side: where one is follows from its number, and no table has
-/// to be read before it.
+/// The first nodes of chains, in an array: a node's address follows from its number, and no table
+/// has to be read before it.
 pub struct Roots<K: Copy, V: Copy>(Box<[AlignedRoot<<Chain as Shape>::Node<K, V>>]>);
 
 opaque! { [K: Copy, V: Copy] Roots<K, V>, "Roots"; }
 
-/// Aligned as objects are, so that each read of one touches only one line.
+/// Aligned as objects are, so that each read of a root touches only one line.
 #[repr(C, align(32))]
 struct AlignedRoot<T>(Embedded<T>);
 
@@ -56,7 +56,7 @@ impl<K: Copy, V: Copy> Roots<K, V> {
 
     #[inline]
     fn link(place: &AlignedRoot<<Chain as Shape>::Node<K, V>>) -> Root<K, V, Chain> {
-        // All of it may be changed through a shared reference.
+        // The whole node may be changed through a shared reference.
         Embedded::link(core::ptr::from_ref(&place.0).cast_mut())
     }
 
@@ -72,7 +72,7 @@ impl<K: Copy + Hash, V: Copy> Roots<K, V> {
     }
 }
 
-/// Operations work on the part in which the key is.
+/// Operations work on the part that contains the key.
 macro_rules! placed {
     ($shape:ty, ($parts:ident, $key:ident) => $root:expr, $roots:expr) => {
         #[inline]
@@ -133,7 +133,7 @@ macro_rules! placed {
     };
 }
 
-// Under a name of its own, so that the macro's key is used.
+// This function has a name of its own, so that the macro's key is used.
 #[inline]
 fn only<K, R>(root: R, _key: &K) -> R {
     root

@@ -15,21 +15,21 @@
 //! # What a writer locks
 //!
 //! A session that reads one moment and locks a node knows that the node is still as it was. The
-//! path above the node may have changed. The lock is enough all the same, because a thread that
+//! path above the node may have changed. The lock is enough nevertheless, because a thread that
 //! changes a key's position locks a node that the session locks, too:
 //!
 //! - A key is inserted below the node where its search ends: that node is locked.
-//! - A node with one child is removed: it is locked, and so is the one above, whose link changes.
-//!   Keys below keep their positions.
-//! - A node with two children gets another key: it, the successor, and the node above that are
-//!   locked. Positions change only for keys between the old and the new key, and there are none; a
-//!   key that is inserted there would go below the successor.
+//! - A node with one child is removed: the node is locked, and so is the node above, whose link
+//!   changes. Keys below keep their positions.
+//! - A node with two children gets another key: the node, the successor, and the node above the
+//!   successor are locked. Positions change only for keys between the old and the new key, and
+//!   there are none; a key that is inserted there would go below the successor.
 //!
 //! # Source
 //!
-//! The tree with which A. Matveev et al. compare ("Read-Log-Update", SOSP 2015), whose base line is
-//! Citrus: M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example", PODC
-//! 2014. Ours is the argument for which nodes have to be locked.
+//! A. Matveev et al. compare with this tree ("Read-Log-Update", SOSP 2015). Their base line is
+//! Citrus: M. Arbel and H. Attiya, "Concurrent updates with RCU: search tree as an example", in
+//! PODC 2014. Our own part is the argument for which nodes have to be locked.
 //!
 //! # Memory order
 //!
@@ -43,7 +43,7 @@
 //!
 //! # When not to use it
 //!
-//! Where keys come in their order: nothing balances the tree.
+//! Where keys are inserted in their order: nothing balances the tree.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -85,7 +85,7 @@ impl<K: Copy, V: Copy> Node<K, V> {
     }
 }
 
-/// Where a link is: in a node, on one side.
+/// The position of a link: in a node, on one side.
 struct Edge<K, V> {
     above: Link<Node<K, V>>,
     side: usize,
@@ -123,7 +123,7 @@ unsafe fn find<K: Copy + Ord, V: Copy, S: RawSession>(
     }
 }
 
-/// The smallest node on the right of one that has two sides.
+/// The smallest node on the right side of a node that has two sides.
 ///
 /// # Safety
 ///
@@ -261,8 +261,8 @@ impl Shape for Search {
         // SAFETY: session and root are there (contract of this function), and links that a session
         // has found lead to nodes that stay until its end; all but the first have keys and values.
         unsafe {
-            // The nodes whose left subtrees are done or skipped and which come next; the first of
-            // them is the last of the list.
+            // The nodes that come next, whose left subtrees are done or skipped. The next node is
+            // the last of the list.
             let mut path = Vec::new();
             let mut node = (*session.deref(root)).below[RIGHT];
             loop {

@@ -31,7 +31,7 @@ pub trait Structure: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// The handle is in no session, and belongs to the parts' domain; the parts are not used again.
+    /// The handle is in no session, and belongs to the parts' domain. The parts are not used again.
     unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(
         parts: Self::Parts<K, V>,
         handle: &mut S,
@@ -61,7 +61,7 @@ pub enum Change<V> {
 
 opaque! { [V] Change<V>, "Change"; }
 
-/// Is told of the objects on which an answer depends.
+/// Receives the objects on which an answer depends.
 pub trait Observe<S> {
     /// Whether it needs the answer's dependencies, so that finding them is worth the cost.
     #[inline]
@@ -69,7 +69,7 @@ pub trait Observe<S> {
         true
     }
 
-    /// The answer depends on this object: as long as the object is unchanged, so is the answer.
+    /// The answer depends on this object: while the object is unchanged, the answer is, too.
     fn observe<T: Copy + 'static>(&self, link: Link<T>);
 }
 
@@ -111,8 +111,8 @@ pub trait Seek<K: Datum, Q: ?Sized>: Structure {
     ) -> Option<(&'s Word<K>, &'s Word<V>)>;
 
     /// Applies the decision of `f`, which gets the entry's value, to the key's entry. If the key is
-    /// missing and has to be inserted, `make` makes the key. Values and keys that the map does not
-    /// have any more are freed. Also returns by how many the number of keys has grown.
+    /// missing and has to be inserted, `make` makes the key. Values and keys that the map no longer
+    /// has are freed. Also returns by how many the number of keys has grown.
     ///
     /// # Errors
     ///

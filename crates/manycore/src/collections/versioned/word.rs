@@ -1,5 +1,5 @@
-//! A key or a value as nodes store it, which are copied bytewise: itself if it is a number,
-//! otherwise the address of an object that owns it.
+//! A key or a value as nodes store it. Nodes are copied bytewise, so a number is stored itself, and
+//! for any other value the address of an object that owns it.
 //!
 //! ```text
 //!   u64, i32, bool, (), ...          String, Vec<u8>, structs, ...
@@ -8,8 +8,8 @@
 //!   +-----------+                    +-----------+
 //! ```
 //!
-//! The object never changes. A commit that removes the word from the map frees the object. It is
-//! dropped once, by whichever thread reclaims, when no session is open that may have found it.
+//! The object never changes. A commit that removes the word from the map frees the object. The
+//! thread that reclaims it drops it, once, when no session is open that may have found it.
 //!
 //! The [`TypeId`] says whether a type is one of the numbers; the compiler evaluates that test.
 //! Every `Copy` type could be stored in the word, but generic code cannot test for `Copy`. A type
@@ -49,8 +49,8 @@ impl<T> Clone for Word<T> {
 
 impl<T> Copy for Word<T> {}
 
-/// Whether it is stored in the word itself: it is of a type that is copied bytewise, has no
-/// padding, and fits.
+/// Whether a value is stored in the word itself: its type is copied bytewise, has no padding, and
+/// fits.
 #[inline]
 fn is_inline<T: 'static>() -> bool {
     macro_rules! is_one_of {
@@ -90,7 +90,7 @@ impl<T: Datum> Word<T> {
     ///
     /// # Safety
     ///
-    /// In a session, which has the word in a node if it commits.
+    /// The caller is in a session, which has the word in a node if it commits.
     #[inline]
     pub unsafe fn claimed<S: RawSession>(session: &mut S, value: T) -> Self {
         let word = Self::new(session, value);
@@ -151,8 +151,8 @@ impl<T: Datum> Word<T> {
         }
     }
 
-    /// Whether another word, which was found later in the same session, is the same: of the same
-    /// object, or the same number.
+    /// Whether another word, which was found later in the same session, has the same object or the
+    /// same number.
     ///
     /// # Safety
     ///
@@ -240,8 +240,8 @@ impl<T: Datum> Word<T> {
     ///
     /// # Safety
     ///
-    /// The word was made by a handle of this domain, and no thread has it or uses its value from
-    /// now on.
+    /// The word was made by a handle of this domain. From now on no thread can find it or use its
+    /// value.
     pub unsafe fn end<S: RawSession>(self, handle: &mut S) {
         if is_inline::<T>() {
             return;
@@ -257,7 +257,8 @@ impl<T: Datum> Word<T> {
     }
 }
 
-/// To be called in sessions only, as [`get`](Self::get): a thread that hashes a key has found it.
+/// To be called in sessions only, as [`get`](Self::get) is: a thread that hashes a key has found it
+/// in a session.
 impl<T: Datum + Hash> Hash for Word<T> {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {

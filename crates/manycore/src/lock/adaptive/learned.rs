@@ -1,26 +1,26 @@
 //! What an [`Adaptive`](super::Adaptive) has learned, in three words: the duration of spins,
 //! whether CPUs are oversubscribed and how often a thread then parks, and the time of the last such
-//! parking. All zero means nothing learned. The words steer waiting and order nothing, so a lost
-//! update does no harm.
+//! parking. If all are zero, nothing was learned. The words control waiting and order nothing, so a
+//! lost update does no harm.
 
 // Times are in nanoseconds, as in the lock.
 
 /// The longest spin, and the one that explores.
 const LONGEST_SPIN: u64 = if cfg!(loom) { 0 } else { 100_000 };
-/// The shortest spin while CPUs are to spare: less than a sleep costs.
+/// The shortest spin while there are enough CPUs: less than a sleep costs.
 const SHORTEST_SPIN: u64 = if cfg!(loom) { 0 } else { 24_000 };
 /// The shortest spin while CPUs are oversubscribed.
 const SHORTEST_SPIN_OVERSUBSCRIBED: u64 = if cfg!(loom) { 0 } else { 560 };
-/// A spin lasts this many times the usual one before it is given up.
+/// A spin ends without success after this many times the usual spin.
 const PERSISTENCE: u64 = 4;
-/// Spins are worth while if at least this many of 256 end with the lock.
+/// Spins are long if at least this many of 256 end with the lock.
 const WORTH_WHILE: u32 = 32;
 /// One spin in this many explores, ...
 const EXPLORE: u64 = 32;
 /// ... and where spins are hopeless, for less long.
 const EXPLORE_HOPELESS: u64 = 128;
-/// If fewer do, a spin is as short as if CPUs were oversubscribed: the holder does not run, as
-/// where the two share a CPU.
+/// If fewer than this do, a spin is as short as if CPUs were oversubscribed. The holder does not
+/// run, for example because the two share a CPU.
 const HOPELESS: u32 = 12;
 /// After this many failures in a row further failures teach nothing.
 const FAILURES: u32 = 32;
@@ -35,16 +35,16 @@ const INTERVAL_WAITS: u32 = if cfg!(loom) { 0 } else { 8 };
 const SHORTEST_INTERVAL: u32 = 16;
 /// ... and this (51 us), both in units of [`Oversubscription::UNIT`].
 const LONGEST_INTERVAL: u32 = Oversubscription::INTERVALS;
-/// A thread that parked voluntarily and is woken sooner has hardly given its CPU to another thread.
+/// If a thread that parked voluntarily is woken sooner, probably no other thread has used its CPU.
 const WOKEN_SOON: u64 = if cfg!(loom) { 0 } else { 60_000 };
-/// A thread that waits for longer has many before it.
+/// If a thread waits for longer, many were before it.
 const WOKEN_LATE: u64 = if cfg!(loom) { 0 } else { 100_000 };
 
-/// The recent results of spinning. The low 18 bits: the duration of spins that ended with the lock.
-/// The next 3 bits: votes that the lock's line was near then. Another 3: votes that the releasing
-/// thread comes back before the lock could be handed over. The high 8 bits: how many spins out of
-/// 256 did not end with the lock. All zero means nothing known, and then lines are assumed to be
-/// remote and spins to pay.
+/// The recent results of spinning. The low 18 bits are the duration of spins that ended with the
+/// lock. The next 3 bits are votes that the lock's line was near then. Another 3 are votes that the
+/// releasing thread comes back before the lock could be handed over. The high 8 bits are the number
+/// of spins, out of 256, that did not end with the lock. If all are zero, nothing is known; then
+/// lines are assumed to be remote, and spins to be worth the time.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Spins(pub u32);
 

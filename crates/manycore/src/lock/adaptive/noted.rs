@@ -1,13 +1,14 @@
-//! A thread's note for itself: the lock in whose queue it has the [holder's
-//! node](super::queue_node), or the lock that it left last, and the time. A thread has one note, so
-//! it waits in no queue as long as it holds a lock by a node in another.
+//! A thread's note for itself: the time, and the lock in whose queue it has the [holder's
+//! node](super::queue_node), or which it released last. A thread has one note. So it waits in no
+//! queue while it holds a lock by a node in another.
 
 use crate::sync::{thread, time};
 
-/// A thread that comes back sooner (in ns), about as long as a hand-over takes, should have stayed.
+/// A thread that comes back sooner (in ns) should have kept the lock: about as long as a hand-over
+/// takes.
 pub(super) const SOON: u64 = 240;
 
-/// Notes that the thread leaves the lock at this address now.
+/// Notes that the thread releases the lock at this address now.
 pub(super) fn note_leaving(lock: usize) {
     thread::note([lock, odd(time::now())]);
 }

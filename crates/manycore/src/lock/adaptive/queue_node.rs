@@ -1,10 +1,11 @@
 //! The queue of an [`Adaptive`](super::Adaptive): nodes in the order of arrival. The first is the
-//! holder's or contends for the word.
+//! holder, or polls the word.
 //!
-//! The holder keeps its node while it holds the lock if another is behind it. It hands the lock
-//! over by a message there, and nobody but the two touches a line for it. Its thread notes the
-//! node, and owns its memory. Another thread that releases the lock in its stead finds the node
-//! from the end of the queue, and leaves the memory to the thread that has noted it.
+//! The holder keeps its node while it holds the lock if another node is behind it. It hands the
+//! lock over by a message in that node, and only these two threads access a line for it. The
+//! holder's thread notes its node, and owns the node's memory. Another thread may release the lock
+//! instead. It finds the node from the end of the queue, and leaves the memory to the thread that
+//! has noted it.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -15,22 +16,23 @@ use crate::sync::{
     Deadline, Woken, futex, hint, mortal, mutation, node, order, process, thread, time,
 };
 
-/// What a node says. Awake at first, then asleep, ...
+/// The values of a node's state. First it is awake, then asleep, ...
 const WAITING: u32 = 0;
 const ASLEEP: u32 = 1;
 /// ... until it is the first, whose thread is to take the word, ...
 const FIRST: u32 = 2;
-/// ... or has the lock. Or its thread has left, and it is for a thread that comes to it; ...
+/// ... or has the lock. Or its thread has left, and a thread that comes to the node takes its
+/// memory; ...
 const HOLDER: u32 = 3;
 const LEFT: u32 = 4;
-/// ... or another thread has released the lock in its thread's stead; the node now belongs to the
-/// thread that has noted it.
+/// ... or another thread has released the lock instead of the node's thread. Then the node belongs
+/// to the thread that has noted it.
 const RELEASED: u32 = 5;
 
 /// How often a waiter checks whether CPUs are oversubscribed, in ns.
 const WATCH: u64 = if cfg!(loom) { 0 } else { 20_000 };
-/// How long a waiter polls its node before it sleeps, in ns. Hand-overs to sleepers are slow, so
-/// that it only does where the lock is held for long.
+/// How long a waiter polls its node before it sleeps, in ns. Hand-overs to sleepers are slow, so a
+/// waiter sleeps only where the lock is held for long.
 const LONGEST_WAIT: u64 = if cfg!(loom) { 0 } else { 5_000_000 };
 
 /// What became of a wait.
@@ -49,8 +51,8 @@ pub(super) struct QueueNode {
     /// The one before it when it joined.
     before: AtomicPtr<QueueNode>,
     state: AtomicU32,
-    /// The holder's counts: hand-overs of the lock in a row, and hand-overs to a thread that had
-    /// come back soon.
+    /// The holder's counts: hand-overs of the lock in a row, and those to a thread that had come
+    /// back soon.
     passes: AtomicU32,
     soon: AtomicU32,
     generation: u32,
@@ -74,18 +76,19 @@ mortal!(QueueNode { state });
 // `passes` and `soon` are Relaxed throughout: a thread that reads them holds the lock, or has
 // written them.
 
-/// A node that has joined the queue `tail`, for its thread, or for a thread that releases the lock
-/// in its stead.
+/// A node that has joined the queue `tail`. The reference is for the node's thread, or for a thread
+/// that releases the lock instead.
 #[derive(Clone, Copy)]
 pub(super) struct QueueNodeRef<'a> {
     qnode: NonNull<QueueNode>,
     tail: &'a Link<QueueNode>,
-    /// Whether its memory is for a thread that holds this, and not for the thread that has noted
-    /// it.
+    /// Whether the node's memory belongs to the thread that has this reference, and not to the
+    /// thread that has noted the node.
     is_own: bool,
 }
 
-/// How often the lock has been handed over in a row, and how often to one that had come back soon.
+/// How often the lock has been handed over in a row, and how often to a thread that had come back
+/// soon.
 pub(super) struct Passes {
     pub passes: u32,
     pub soon: u32,
@@ -95,45 +98,45 @@ impl<'a> QueueNodeRef<'a> {
     /// Joins the queue; returns whether another is before.
     pub(super) fn join(tail: &'a Link<QueueNode>, soon: bool) -> (Self, bool) {
         let qnode: NonNull<QueueNode> = node::take();
-        let place_ref = Self { qnode, tail, is_own: true };
-        let this = place_ref.qnode();
+        let qnode_ref = Self { qnode, tail, is_own: true };
+        let this = qnode_ref.qnode();
         this.soon.store(soon.into(), Ordering::Relaxed);
         // AcqRel: Release, partner of the Acquires in the successor's swap and in `find`, for the
         // initialised node; Acquire, for the predecessor's node.
         let before = tail.swap(qnode.as_ptr(), order!(AcqRel, "adaptive-swap"));
         // In the child of a fork, the parent's nodes do not count.
-        let Linked::Node(before) = before else { return (place_ref, false) };
+        let Linked::Node(before) = before else { return (qnode_ref, false) };
         // Release: partner of the Acquire in `find`.
         this.before.store(before, Ordering::Release);
         // Release: partner of the Acquire in `next`. SAFETY: a node stays until its thread has seen
         // that there is none behind it, or has read its successor.
         unsafe { (*before).next.store(qnode.as_ptr(), order!(Release, "adaptive-link")) };
-        (place_ref, true)
+        (qnode_ref, true)
     }
 
-    /// The holder's, which this thread has noted for the lock at this address; none if it holds the
-    /// lock without a node, or not at all.
+    /// The holder's node, which this thread has noted for the lock at this address; none if the
+    /// thread holds the lock without a node, or not at all.
     #[inline]
     pub(super) fn noted(lock: usize, tail: &'a Link<QueueNode>) -> Option<Self> {
         let qnode = if thread::noted()[0] == lock { noted_qnode() } else { None }?;
         still_holder(qnode).then_some(Self { qnode, tail, is_own: true })
     }
 
-    /// The holder's, for a thread that has the lock and has not noted it; none in the child of a
-    /// fork.
+    /// The holder's node, for a thread that has the lock and has not noted the node; none in the
+    /// child of a fork.
     pub(super) fn find(tail: &'a Link<QueueNode>) -> Option<Self> {
         // Acquire: partner of the Release in `join`.
         let Linked::Node(mut qnode) = tail.load(Ordering::Acquire) else { return None };
         loop {
-            let place_ref = Self { qnode: NonNull::new(qnode)?, tail, is_own: false };
+            let qnode_ref = Self { qnode: NonNull::new(qnode)?, tail, is_own: false };
             // Relaxed: written by the thread that has handed over to the one from which this thread
             // has the lock.
-            if place_ref.qnode().state.load(Ordering::Relaxed) == HOLDER {
-                return Some(place_ref);
+            if qnode_ref.qnode().state.load(Ordering::Relaxed) == HOLDER {
+                return Some(qnode_ref);
             }
             qnode = loop {
                 // Acquire: partner of the Release in `join`.
-                let before = place_ref.qnode().before.load(Ordering::Acquire);
+                let before = qnode_ref.qnode().before.load(Ordering::Acquire);
                 if !before.is_null() {
                     break before;
                 }
@@ -153,8 +156,8 @@ impl<'a> QueueNodeRef<'a> {
         thread::note([lock, self.qnode.as_ptr().expose_provenance()]);
     }
 
-    /// Waits until it has a message, the deadline has passed, or CPUs are oversubscribed: then the
-    /// thread before it may not run.
+    /// Waits until the node has a message, the deadline has passed, or CPUs are oversubscribed:
+    /// then the thread before this one may not run.
     pub(super) fn wait(&self, deadline: Option<Deadline>, jump: u64) -> Told {
         let qnode = self.qnode();
         let start = time::now();
@@ -204,7 +207,7 @@ impl<'a> QueueNodeRef<'a> {
         }
     }
 
-    /// Leaves the node to the thread that comes to it, unless it has a message.
+    /// Leaves the node to the thread that comes to it, unless the node has a message.
     fn leave(&self, state: u32) -> Told {
         // Release: partner of the Acquire in `tell`: only a thread that comes to it touches it
         // afterwards. Acquire on failure: as in `wait`.
@@ -215,8 +218,8 @@ impl<'a> QueueNodeRef<'a> {
         }
     }
 
-    /// As the first, with the lock: keeps the node for the holder. If there is none behind it gives
-    /// it up; returns whether it kept it.
+    /// Called by the first, with the lock: keeps the node for the holder if there is one behind it,
+    /// and otherwise gives it up. Returns whether it kept it.
     pub(super) fn keep_as_holder(self) -> bool {
         let qnode = self.qnode();
         if qnode.next.is_empty() && self.is_last() {
@@ -238,8 +241,8 @@ impl<'a> QueueNodeRef<'a> {
         Passes { passes, soon }
     }
 
-    /// Gives up the node of the holder or the first, and hands the lock to the next there; returns
-    /// whether it has: false if there is none.
+    /// Gives up the node of the holder or the first, and hands the lock to the next in the queue.
+    /// Returns false if there is none.
     pub(super) fn hand_over(self, passes: &Passes) -> bool {
         self.pass(HOLDER, |next| {
             next.passes.store(passes.passes, Ordering::Relaxed);
@@ -247,27 +250,27 @@ impl<'a> QueueNodeRef<'a> {
         })
     }
 
-    /// Gives up the node of the holder or the first, and makes the next the first if there is one.
+    /// Gives up the node of the holder or the first. If there is a next node, it becomes the first.
     pub(super) fn make_next_first(self) {
         self.pass(FIRST, |_| ());
     }
 
     fn pass(self, message: u32, prepare: impl Fn(&QueueNode)) -> bool {
-        let mut place_ref = self;
+        let mut qnode_ref = self;
         loop {
-            let next = place_ref.next();
-            place_ref.give_back();
+            let next = qnode_ref.next();
+            qnode_ref.give_back();
             let Some(next) = next else { return false };
             prepare(next.qnode());
             if next.tell(message) {
                 return true;
             }
-            place_ref = next;
+            qnode_ref = next;
         }
     }
 
-    /// Sends a message to the thread that waits there; returns whether that waits, or false if it
-    /// has left.
+    /// Sends a message to the node's thread; returns false if that thread does not wait there any
+    /// more.
     fn tell(&self, message: u32) -> bool {
         let state = &raw const self.qnode().state;
         // AcqRel: Release, partner of the Acquires in `wait` and `sleep`; Acquire, partner of the
@@ -279,7 +282,8 @@ impl<'a> QueueNodeRef<'a> {
         before != LEFT
     }
 
-    /// The next in the queue; none if it is empty now, or another's in the child of a fork.
+    /// The next in the queue; none if the queue is empty, or if the next is the parent's in the
+    /// child of a fork.
     fn next(&self) -> Option<Self> {
         loop {
             // Acquire: partner of the Release in `join`.
@@ -290,7 +294,7 @@ impl<'a> QueueNodeRef<'a> {
                 return None;
             }
             if self.qnode().generation != process::generation() {
-                // A thread that has come since did not find this node, and contends for the word.
+                // A thread that has come since then did not find this node, and polls the word.
                 _ = self.tail.clear_ghost(Ordering::Relaxed);
                 return None;
             }
@@ -324,7 +328,7 @@ pub(super) fn has_noted() -> bool {
     noted_qnode().is_some_and(still_holder)
 }
 
-/// The node that the thread has noted, of whichever lock.
+/// The node that the thread has noted, for any lock.
 #[inline]
 fn noted_qnode() -> Option<NonNull<QueueNode>> {
     let [_, qnode] = thread::noted();
@@ -334,8 +338,8 @@ fn noted_qnode() -> Option<NonNull<QueueNode>> {
     NonNull::new(core::ptr::with_exposed_provenance_mut(qnode))
 }
 
-/// Whether a node that the calling thread has noted is the holder's still. If another thread has
-/// released the lock, it is given back.
+/// Whether the node that the calling thread has noted is still the holder's. If another thread has
+/// released the lock, the node is given back.
 #[cold]
 fn still_holder(qnode: NonNull<QueueNode>) -> bool {
     // Acquire: partner of the Release in `give_back`.

@@ -7,13 +7,13 @@ use crate::sync::{cpu, tuning};
 
 /// For how long CPUs count as oversubscribed after a sign of it, in ns, ...
 const OVERSUBSCRIBED: u32 = if cfg!(loom) { u32::MAX } else { 10_000_000 };
-/// ... and where waiters would queue: much longer than the time slice for which a
-/// hand-over to a thread that does not run may hold up the others.
+/// ... and where waiters would queue: much longer than a time slice, because a hand-over to a
+/// thread that does not run delays the others by a time slice.
 const OVERSUBSCRIBED_BEFORE_QUEUE: u32 = if cfg!(loom) { u32::MAX } else { 100_000_000 };
-/// The CPU whose thread parked last has another one park after this many intervals without a park
-/// elsewhere.
+/// If there was no park elsewhere for this many intervals, the CPU whose thread parked last has
+/// another one park.
 const INTERVALS_OF_OTHERS: u64 = 4;
-/// How often one that sleeps is woken although enough are awake, in ns.
+/// How often a sleeper is woken although enough threads are awake, in ns.
 const ROTATION: u64 = 100_000;
 
 fn oversubscription() -> Oversubscription {
@@ -42,7 +42,7 @@ pub(super) fn is_oversubscribed(now: u64) -> bool {
     let is_recent =
         state.since_sign(now) < if few { OVERSUBSCRIBED } else { OVERSUBSCRIBED_BEFORE_QUEUE };
     if state.has_sign() && !is_recent {
-        // Or it would look recent again when the counter wraps.
+        // Otherwise it would look recent again when the counter wraps.
         tuning::set_oversubscription(state.without_sign().0);
     }
     state.has_sign() && is_recent
@@ -66,7 +66,7 @@ pub(super) fn parks_voluntarily(now: u64, spins: Spins) -> bool {
     due
 }
 
-/// A thread has parked voluntarily, and was woken after this long.
+/// Records that a thread has parked voluntarily, and was woken after this long.
 pub(super) fn parked_voluntarily_for(waited: u64) {
     tuning::set_oversubscription(oversubscription().after_voluntary_park(waited).0);
 }

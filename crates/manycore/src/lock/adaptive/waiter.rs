@@ -5,16 +5,16 @@ pub(super) const HELD: u32 = 1;
 /// Somebody may sleep on the word.
 pub(super) const SLEEPERS: u32 = 2;
 /// The lock is reserved for threads that have slept, or for the first in the queue. A starving
-/// waiter sets it, and clears it when it has the lock.
+/// waiter sets this, and clears it when it has the lock.
 pub(super) const RESERVED: u32 = 4;
-/// The holder has a node in the queue, and hands the lock to the next there.
+/// The holder has a node in the queue, and hands the lock to the next one.
 pub(super) const LED: u32 = 8;
-/// A waiter that polls the word adds one; at most fifteen do.
+/// A waiter that polls the word adds this; at most fifteen do.
 pub(super) const POLLER: u32 = 16;
 pub(super) const POLLERS: u32 = 15 * POLLER;
-/// While fewer are counted, a release wakes one that sleeps.
+/// While fewer pollers are counted, a release wakes a sleeper.
 pub(super) const ENOUGH_POLLERS: u32 = 8 * POLLER;
-/// The next release wakes one that sleeps, however many poll.
+/// The next release wakes a sleeper, however many poll.
 pub(super) const ROTATES: u32 = 512;
 
 /// How a waiter waits for the word.
@@ -23,7 +23,7 @@ pub(super) enum Role {
     /// As one of many.
     #[default]
     One,
-    /// As one of many that is counted among those who poll.
+    /// As one of the pollers that are counted.
     Poller,
     /// As the first in the queue, since then.
     First(u64),
@@ -39,7 +39,8 @@ pub(super) struct Waiter {
     pub slept: bool,
     /// The waiter has waited for too long, and reserves the lock.
     pub starving: bool,
-    /// How many of its spins have failed. If it gives up, the lock does not learn of them.
+    /// How many of the waiter's spins have failed. If it gives up, the lock does not learn from
+    /// them.
     pub failed_spins: u32,
 }
 

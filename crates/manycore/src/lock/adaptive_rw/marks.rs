@@ -1,15 +1,15 @@
-//! Marks by which readers hold locks: one table for the process, with a line for each thread.
+//! Marks of readers that hold locks: one table for the process, with a line for each thread.
 //!
-//! A thread leaves a mark on its own line, in the cell of the lock, and takes it away there: two
-//! read-modify-writes of a line that stays with its CPU. A writer looks through the lock's cell of
-//! each line that was ever used. There are about as many lines as CPUs, and at most 512, so that
-//! some threads have a line in common, and locks may have a cell in common: a thread that finds the
-//! cell taken leaves no mark.
+//! A thread leaves a mark on its own line, in the lock's cell, and removes it there: two
+//! read-modify-writes of a line that stays with its CPU. A writer reads the lock's cell of each
+//! line that was ever used. There are about as many lines as CPUs, and at most 512. So some threads
+//! have a line in common, and some locks have a cell in common: a thread that finds the cell used
+//! by another lock leaves no mark.
 //!
-//! A mark has the lock's address and the number of readers that left it. It does not name the
-//! thread that made it, so any thread can take a mark away, after a search for it. A thread that
-//! waits for a mark to go notes that there, and sleeps there: a reader that has taken its mark away
-//! does not touch the lock any more, whose memory may be gone.
+//! A mark consists of the lock's address and the number of readers that left it. It does not name a
+//! thread, so any thread can search for a mark and remove it. A thread that waits for the end of a
+//! mark notes so there, and sleeps there. A reader that has removed its mark does not access the
+//! lock any more: the lock's memory may have been freed.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{
@@ -19,10 +19,10 @@ use crate::sync::{
 
 /// Somebody sleeps until the mark is gone.
 const WAITED: u64 = 1;
-/// The count of one reader in a mark; there are three at most.
+/// The count of one reader in a mark, which has room for three.
 const ONE: u64 = 2;
 const MOST: u64 = 3 * ONE;
-/// The rest is the address of the lock, which has this alignment.
+/// The rest of a mark is the address of the lock, which has this alignment.
 pub(super) const ALIGNMENT: usize = 8;
 
 /// How many lines there are at least, however few CPUs.
@@ -33,7 +33,7 @@ const SAMPLED: u64 = if cfg!(loom) { 1 } else { 16 };
 
 struct Line {
     cells: [AtomicU64; CELLS],
-    /// How many marks were left here; of two at the same time one may not be counted.
+    /// How many marks were left here. If two are left at the same time, one may not be counted.
     count: AtomicU64,
 }
 
@@ -51,11 +51,11 @@ process_wide! {
 }
 
 process_wide! {
-    /// A bit for each line that was ever used: a line of them, which changes seldom.
+    /// A bit for each line that was ever used. The bits are on one line, which changes seldom.
     fn used_lines() -> [AtomicU64; 8] of AtomicU64::new(0), named UsedLines
 }
 
-/// The marks of the lock at this address, for the calling thread.
+/// The marks for the lock at this address, by the calling thread.
 #[derive(Clone, Copy)]
 pub(super) struct Marks {
     lock: u64,
@@ -91,7 +91,7 @@ impl Marks {
         self.cell_of(self.own_line())
     }
 
-    /// Sees to it that writers read the calling thread's line.
+    /// Ensures that writers read the calling thread's line.
     #[inline]
     fn note_use(&self) {
         let (word, bit) = (&used_lines()[self.own / 64], 1 << (self.own % 64));
@@ -112,8 +112,8 @@ impl Marks {
         })
     }
 
-    /// Counts a mark of the calling thread; returns whether it is a sample, as one mark in
-    /// [`SAMPLED`] is.
+    /// Counts a mark of the calling thread; returns whether it is a sample: one mark in [`SAMPLED`]
+    /// is.
     #[inline]
     pub(super) fn is_sample(&self) -> bool {
         let count = &self.own_line().count;
@@ -128,8 +128,8 @@ impl Marks {
         mark & !(WAITED | MOST) == self.lock
     }
 
-    /// Leaves a mark for the calling thread if its cell has room; returns whether it did. A thread
-    /// that reads the lock next has left it before.
+    /// Leaves a mark for the calling thread if its cell has room; returns whether it did. The
+    /// thread has to leave the mark before it reads the lock.
     #[inline]
     pub(super) fn leave(&self) -> bool {
         self.note_use();
@@ -152,8 +152,8 @@ impl Marks {
         }
     }
 
-    /// Takes away a mark that the calling thread, or one with the same line, has left; returns
-    /// whether there was one.
+    /// Removes a mark that the calling thread, or one with the same line, has left; returns whether
+    /// there was one.
     #[inline]
     pub(super) fn take(&self) -> bool {
         self.take_from(self.own_cell())
@@ -199,8 +199,8 @@ impl Marks {
         self.cells().all(|cell| !self.is_in(cell))
     }
 
-    /// Waits until there is none, or until the deadline has passed; returns which. As in
-    /// [`are_gone`](Self::are_gone).
+    /// Waits until there is no mark, and then returns true, as [`are_gone`](Self::are_gone) does;
+    /// or until the deadline has passed.
     pub(super) fn wait(&self, patience: u64, deadline: Option<Deadline>) -> bool {
         self.cells().all(|cell| self.wait_for(cell, patience, deadline))
     }

@@ -1,25 +1,25 @@
-//! `adaptive-rw`: a reader-writer lock whose readers part company when they get into each other's
-//! way.
+//! `adaptive-rw`: a reader-writer lock whose readers write separate lines when they would delay
+//! each other on one.
 //!
 //! # Idea
 //!
 //! At first readers count in the lock's word, and a writer that finds it zero takes it: one
-//! compare-and-swap each. Where readers contend there, the lock becomes *biased* towards them: a
-//! reader then leaves a mark on a line of its thread, checks whether a writer is about, and is in.
-//! It has written nothing that another CPU reads.
+//! compare-and-swap each. Where readers contend for the word, the lock becomes *biased* towards
+//! them. A reader then leaves a mark on a line of its thread, checks that no writer holds the lock
+//! or waits for it, and has the lock. It has written nothing that another CPU reads.
 //!
 //! Writers wait in an [`Adaptive`]. The first of them stops new readers, waits until those that
 //! hold the lock have left (their marks and the count are gone), and owns the lock. That takes long
-//! where many lines have to be read. So not each writer does it. A writer hands the lock to the
-//! next in the queue without letting readers in, up to sixteen times; then readers have the lock
-//! for as long as it took to have them leave. So neither side waits for more than a bounded number
-//! of the other's sections, and what it costs to change sides is divided by many sections.
+//! where many lines have to be read, so not every writer does it. A writer hands the lock to the
+//! next in the queue without admitting readers, up to sixteen times. Then readers have the lock for
+//! as long as it took to make them leave. So each side waits for a bounded number of the other's
+//! sections, and the cost of changing sides is divided by many sections.
 //!
 //! Stopped readers wait for the word to change, and sleep when that takes long. A reader that was
-//! woken several times without success counts itself while a writer holds the lock, and so it
-//! enters when that writer leaves.
+//! woken several times without success counts itself while a writer holds the lock. So it enters
+//! when that writer leaves.
 //!
-//! The arriving reader decides what happens while a writer waits, see [`Preference`].
+//! While a writer waits, an arriving reader either passes it or waits, see [`Preference`].
 //!
 //! # Source
 //!
@@ -33,13 +33,13 @@
 //! A reader leaves its mark and then reads the word; the first writer announces in the word that it
 //! waits and then reads the marks. All four are sequentially consistent, so one of the two sees the
 //! other. Readers' accesses are released with their count or mark, and acquired by the writer that
-//! finds it gone. Writers' accesses are released with the word, and by the queue to the thread that
-//! gets the lock.
+//! finds this gone. Writers' accesses are released with the word, and by the queue to the thread
+//! that gets the lock.
 //!
 //! # Fork
 //!
-//! In the child, those that waited do not count: the first that has to wait there mends the lock.
-//! Marks and counts of readers stay, as the locks of other threads do.
+//! In the child, the parent's waiters do not count: the first thread that has to wait there repairs
+//! the lock. Marks and counts of readers stay, as the locks of other threads do.
 //!
 //! # Cost
 //!
@@ -50,8 +50,8 @@
 //!
 //! # When not to use it
 //!
-//! Where nearly all sections write, a mutex does the same with less. Where a reader must never
-//! wait, RCU does.
+//! Where nearly all sections write, a mutex does the same at less cost. Where a reader must never
+//! wait, use RCU.
 
 mod marks;
 mod waiting;
@@ -63,7 +63,8 @@ use crate::sync::{Deadline, const_new, futex, mortal_end, order, process, time, 
 use crate::{LockInfo, Order};
 use marks::Marks;
 
-// Sleepers wait on the lower half of the word, so everything that ends their wait is in that half.
+// Sleepers wait on the lower half of the word, so every event that ends their wait changes that
+// half.
 
 /// A writer holds the lock ...
 const WRITER: u64 = 1;
@@ -84,30 +85,30 @@ const READERS: u64 = 0xFF_FFFF << 8;
 /// The generation of the process in which threads wait.
 const GENERATION: u64 = 0xFF << GENERATION_SHIFT;
 const GENERATION_SHIFT: u32 = 32;
-/// How long it took to have the readers leave, in units of [`DRAIN_UNIT`].
+/// How long it took until the readers had left, in units of [`DRAIN_UNIT`].
 const DRAIN: u64 = 0xFF << DRAIN_SHIFT;
 const DRAIN_SHIFT: u32 = 40;
 /// In nanoseconds.
 const DRAIN_UNIT: u64 = 100;
-/// Since the last writer: how often readers have met at the word; or, with a bias, one in sixteen
-/// of those that left marks.
+/// The events since the last writer: how often readers have contended for the word; or, with a
+/// bias, one in sixteen of those that left marks.
 const EVENTS: u64 = 0xFF * EVENT;
 const EVENT: u64 = 1 << 48;
 /// No more samples are counted.
 const SAMPLES: u64 = if cfg!(loom) { EVENT } else { 15 * EVENT };
-/// How much a bias is trusted: it ends at zero.
+/// How much a bias is trusted: at zero it ends.
 const TRUST: u64 = 0xF * TRUST_UNIT;
 const TRUST_UNIT: u64 = 1 << 56;
 const TRUST_AT_FIRST: u64 = 4 * TRUST_UNIT;
-/// How often a bias has ended since one has paid. With n ends, only one contended arrival in 2^n
-/// counts towards the next bias.
+/// How often a bias has ended since one was worth its cost. After n ends, only one contended
+/// arrival in 2^n counts towards the next bias.
 const DOUBT: u64 = 0xF * DOUBT_UNIT;
 const DOUBT_UNIT: u64 = 1 << 60;
 
-/// How many writers follow each other at most while readers wait.
+/// How many writers at most follow each other while readers wait.
 const WRITERS_IN_ROW: u32 = if cfg!(loom) { 2 } else { 16 };
 
-/// The reader-writer lock that learns. All zero is a free lock.
+/// The reader-writer lock that learns. If all bytes are zero, the lock is free.
 #[derive(Debug)]
 pub struct AdaptiveRw {
     state: AtomicU64,
@@ -148,8 +149,8 @@ impl AdaptiveRw {
         self.read_at_first(preference) || self.wait_to_read(preference, deadline)
     }
 
-    /// As [`try_read`](Self::try_read), but where there are many CPUs a reader that may pass a
-    /// writer that waits does not yet do so.
+    /// Does the same as [`try_read`](Self::try_read). But where there are many CPUs, a reader that
+    /// may pass a waiting writer does not do so at first.
     #[inline]
     pub fn read_at_first(&self, preference: Preference) -> bool {
         self.enter()
@@ -187,7 +188,7 @@ impl AdaptiveRw {
     /// The caller has acquired the lock for writing, and has not released it since.
     #[inline]
     pub unsafe fn release_write(&self) {
-        // Where writers follow each other, none reads the word, which readers poll.
+        // While writers follow each other, none of them reads the word, which readers poll.
         let may_follow = self.queue.row().is_some_and(|row| row + 1 < WRITERS_IN_ROW);
         // SAFETY: the caller has a node in the queue, so that it holds the queue's lock.
         if may_follow && unsafe { self.queue.hand_over() } {
@@ -212,7 +213,7 @@ impl AdaptiveRw {
         }
     }
 
-    /// By a mark if there is a bias, or counted; not past a writer that waits.
+    /// By a mark if there is a bias, and otherwise counted; never past a writer that waits.
     #[inline]
     fn enter(&self) -> bool {
         self.mark() || self.count_in(Preference::Phases)
@@ -243,8 +244,8 @@ impl AdaptiveRw {
         true
     }
 
-    /// Takes a mark or a count away where there may be both. A thread that shares a line with this
-    /// thread may have taken its mark, and left a count to it.
+    /// Removes a mark or a count where there may be both. A thread with the same line may have
+    /// removed this thread's mark, and left its own count to this thread.
     #[inline]
     fn leave(&self) {
         if !self.marks().take() && !self.try_count_out() {
@@ -339,8 +340,8 @@ fn stops(state: u64, preference: Preference) -> bool {
     state & by != 0
 }
 
-/// After two readers have met at the word. If they have done so for as long as it takes to have
-/// readers leave, and no writer came, there is a bias.
+/// After two readers have contended for the word. There is a bias if that has happened for as long
+/// as it takes until readers have left, and no writer came.
 #[inline]
 fn with_meeting(state: u64) -> u64 {
     if state & (BIASED | PENDING | WRITER) != 0 || !counts_meeting(state) {
@@ -358,7 +359,7 @@ fn counts_meeting(state: u64) -> bool {
     cfg!(loom) || (time::now() / 32).is_multiple_of(one_in)
 }
 
-/// After the word of a lock, which may be gone, was changed.
+/// After the word of a lock was changed; the lock's memory may have been freed.
 #[inline]
 fn wake_all(state: *const AtomicU64, before: u64) {
     if before & SLEEPERS != 0 {

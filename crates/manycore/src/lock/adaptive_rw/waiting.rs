@@ -10,15 +10,16 @@ use crate::lock::{PlainLock, Preference};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Deadline, Woken, clock, cpu, futex, hint, order, store_load, time, tuning};
 
-/// So often a bias has ended that there is no need to count further.
+/// If a bias has ended this often, further ends are not counted.
 const MOST_DOUBT: u64 = 12 * DOUBT_UNIT;
-/// The cost of one sample's reads if they had been counted, in units of the drain: 400 ns each.
+/// What the reads of one sample would cost if they were counted, in units of the drain: 400 ns
+/// each.
 const READS_A_SAMPLE: u64 = 16 * 4;
 /// How long a thread polls before it sleeps where there are many CPUs, and enough of them, in ns.
 const LONG: u64 = if cfg!(loom) { 0 } else { 1_000_000 };
 /// How long a writer waits before it stops readers, in ns.
 const GLANCE: u64 = if cfg!(loom) { 0 } else { 1_000 };
-/// How long a reader that may pass a waiting writer lets it go first, in ns.
+/// How long a reader that may pass a waiting writer lets the writer go first, in ns.
 const COURTESY: u64 = if cfg!(loom) { 0 } else { 4_000 };
 
 /// How long to poll before a sleep, in ns.
@@ -30,7 +31,7 @@ fn patience() -> u64 {
     }
 }
 
-/// Whether there are enough CPUs that a thread is likely to have one. Then readers that may pass a
+/// Whether there are enough CPUs that a thread probably has one. Then readers that may pass a
 /// waiting writer let it go first for a moment. With few CPUs the writer may not run, or may wait
 /// for a thread that does not run.
 pub(super) fn has_many_cpus() -> bool {
@@ -61,10 +62,12 @@ impl AdaptiveRw {
         }
     }
 
-    /// Polls until a reader may enter, for as long as that pays; returns whether it has entered.
+    /// Polls until a reader may enter, for as long as polling is worth the time; returns whether
+    /// the reader has entered.
     fn poll_to_read(&self, preference: Preference) -> bool {
         let (start, patience) = (time::now(), patience());
-        // A thread that reads already, or may do so, must not wait for a writer that waits for it.
+        // A thread that reads already, or may do so, must not let a writer go first that waits for
+        // it.
         let polite = has_many_cpus() && !self.marks().may_have_own();
         let polite = if polite { COURTESY } else { 0 };
         loop {
@@ -92,8 +95,8 @@ impl AdaptiveRw {
         }
     }
 
-    /// Counts a reader that may find a writer; returns whether it has. None if the reader is not to
-    /// count.
+    /// Counts a reader although a writer may hold the lock; returns whether the reader has entered.
+    /// None if the reader may not be counted.
     fn count_in_advance(&self, preference: Preference) -> Option<bool> {
         // Acquire: as in `count_in`, for a thread that finds no writer.
         let before = self.state.fetch_add(READER, order!(Acquire, "adaptive-rw-advance"));
@@ -105,8 +108,8 @@ impl AdaptiveRw {
         Some(has_writer)
     }
 
-    /// Polls, while counted, until the writer that holds the lock leaves; after a long wait it
-    /// stops being counted. Returns which.
+    /// Polls, while counted, until the writer that holds the lock leaves, and then returns true.
+    /// After a long wait the thread is no longer counted.
     fn poll_counted(&self, start: u64, patience: u64) -> bool {
         loop {
             // Acquire: partner of the Release in `free`.
@@ -180,8 +183,8 @@ impl AdaptiveRw {
         acquired
     }
 
-    /// Looks for a moment whether the lock becomes free if no writer waits, without a way to stop
-    /// readers: that costs more. Returns whether it has the lock.
+    /// Polls for a moment if no writer waits, but does not stop readers, because that costs more.
+    /// Returns whether it has the lock.
     fn poll_to_write(&self) -> bool {
         let start = time::now();
         loop {
@@ -232,7 +235,7 @@ impl AdaptiveRw {
         self.state.compare_exchange(state, taken, acquire, failed).is_ok()
     }
 
-    /// Leaves the lock to readers for as long as it took of late to have them leave.
+    /// Leaves the lock to readers for as long as it recently took until they had left.
     fn leave_to_readers(&self) {
         let state = self.state.load(Ordering::Relaxed); // Relaxed: steers waiting
         if state & BIASED != 0 {
@@ -240,7 +243,7 @@ impl AdaptiveRw {
         }
     }
 
-    /// Has those that come wait; returns whether there may be marks.
+    /// Makes new readers wait; returns whether there may be marks.
     fn stop_readers(&self) -> bool {
         // SeqCst: partner of the load in `mark`.
         let before = self.state.fetch_or(PENDING, Ordering::SeqCst);
@@ -304,8 +307,8 @@ impl AdaptiveRw {
         wake_all(address, before);
     }
 
-    /// Releases a reader's hold that is neither a mark of this thread nor counted: another thread
-    /// has left the mark.
+    /// Releases a reader's hold for which there is no mark of this thread and no count: another
+    /// thread has left the mark.
     #[cold]
     pub(super) fn release_elsewhere(&self) {
         while !self.marks().take_anywhere() && !self.try_count_out() {
@@ -353,8 +356,8 @@ fn uncounted(state: u64) -> Option<u64> {
     (state & WRITER != 0).then_some(state - READER)
 }
 
-/// The lesson after it took this long until readers had left. If they were fewer than could have
-/// counted in that time, the bias has not paid.
+/// What the lock learns when it took this long until readers had left. If fewer readers came than
+/// could have counted in that time, the bias was not worth its cost.
 fn after_drain(state: u64, took: u64) -> u64 {
     if state & BIASED == 0 {
         return state;

@@ -1,8 +1,8 @@
 //! Waiting for a turn, and whose turn is next.
 //!
-//! A waiting thread first sets its flag in the state, with the chain locked, and then puts itself
-//! on the chain. Once the flag is set, no thread can give the lock up without locking the chain, so
-//! that is not too late.
+//! A waiting thread first sets its flag in the state, with the chain locked, and then adds itself
+//! to the chain. Once the flag is set, no thread can release the lock without locking the chain, so
+//! that this order is safe.
 
 use super::{
     CONTENDED, GENERATION, LOCKED, PhaseRw, READER, READERS_WAIT, SOMEBODY_WAITS, WOKEN, WRITER,
@@ -17,7 +17,7 @@ use crate::sync::{Deadline, futex, hint, order, process, tuning};
 /// What a waiter waits for.
 const TO_READ: usize = 0;
 const TO_WRITE: usize = 1;
-/// To write, and not to be overtaken by a writer again.
+/// To write; other writers must not overtake again.
 const INSISTS: usize = 2;
 
 /// A message to a waiter: it may try to write, ...
@@ -51,8 +51,8 @@ impl PhaseRw {
 
     #[cold]
     pub(super) fn wait_to_write(&self, deadline: Option<Deadline>) -> bool {
-        // First to the tail of the chain; after a failed attempt, during which WOKEN belongs to
-        // this thread, to its head.
+        // First to the tail of the chain. After a failed attempt, during which WOKEN belongs to
+        // this thread, to the head.
         let mut end = End::Tail;
         let mut woken = 0;
         let mut overtaken = 0;
@@ -84,14 +84,15 @@ impl PhaseRw {
         }
     }
 
-    /// Puts a waiter on the chain, unless the lock can be had now; returns whether the caller holds
-    /// the lock.
+    /// Adds a waiter to the chain, unless the lock can be acquired now; returns whether the caller
+    /// holds the lock.
     ///
-    /// `next` is the state with the lock taken or, as an error, that with the flag for the caller.
+    /// `next` is the state with the lock taken or, as an error, the state with the flag for the
+    /// caller.
     ///
     /// # Safety
     ///
-    /// The waiter is new, and does not move until it was marked or the caller has removed it from
+    /// The waiter is new. It does not move before it was marked or the caller has removed it from
     /// the chain.
     unsafe fn enlist(
         &self,
@@ -129,7 +130,7 @@ impl PhaseRw {
     }
 
     /// Releases the caller's hold (`READER`, `WRITER` or 0), hands the lock over to the next in
-    /// order, and unlocks the chain. From then on the lock's memory may be gone.
+    /// order, and unlocks the chain. After that the lock's memory may be freed at any time.
     #[cold]
     pub(super) fn pass_on(&self, chain: &Locked<'_>, held: u64) {
         // Relaxed, here and on failure: the compare-and-swap decides and orders.
@@ -225,14 +226,14 @@ impl PhaseRw {
     }
 }
 
-/// After the chain of a lock, which may be gone, was unlocked.
+/// After the chain of a lock was unlocked; the lock's memory may have been freed.
 fn wake_for_chain(lock: *const AtomicU64, before: u64) {
     if before & CONTENDED != 0 {
         futex::wake_low(lock, 1);
     }
 }
 
-/// The waiters that go on, taken off the chain; and the flags that no longer apply.
+/// The waiters that go on, removed from the chain; and the flags that no longer apply.
 struct Handoff {
     batch: Batch,
     flags_to_clear: u64,
@@ -241,8 +242,8 @@ struct Handoff {
 impl Handoff {
     const NONE: Self = Self { batch: Batch::NONE, flags_to_clear: 0 };
 
-    /// Decides when a writer (`after_writer`), a reader or a mere waiter leaves the lock in the
-    /// state `rest`.
+    /// Chooses the waiters when a writer (`after_writer`), a reader or a waiter leaves the lock in
+    /// the state `rest`.
     ///
     /// No writer can come before the readers that are chosen here have been counted. If a thread
     /// holds the lock, the flag keeps the last holder from leaving while the chain is locked. And a
@@ -259,7 +260,7 @@ impl Handoff {
         if is_free && !after_writer {
             handoff.batch = one_writer();
         }
-        // After the attempt above: a writer that was there may be leaving now.
+        // After the attempt above: a writer that held the lock may be leaving now.
         let of_readers = after_writer || handoff.batch.len == 0 && no_writer();
         if rest & WRITER == 0 && rest & READERS_WAIT != 0 && of_readers {
             handoff.batch = chain.take_all(|w| !to_write(w) && w.claim());

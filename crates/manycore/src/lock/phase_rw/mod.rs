@@ -5,18 +5,18 @@
 //! One word counts the readers that hold the lock, and says whether a writer holds it, whether
 //! threads wait, and whether the chain of waiters is locked. An acquisition or a release that
 //! concerns no other thread is one compare-and-swap. Otherwise the thread locks the chain, changes
-//! it, and ends by *one* compare-and-swap that unlocks the chain, gives up the lock and passes it
-//! on. So at no moment is the lock free while a thread waits and no other thread knows that. After
-//! that compare-and-swap the lock's memory is not touched any more, since the next thread may
-//! destroy it.
+//! it, and ends by *one* compare-and-swap that unlocks the chain, releases the lock and hands it
+//! over. So at no moment is the lock free while a thread waits and no other thread knows that.
+//! After that compare-and-swap the thread does not access the lock's memory any more, since the
+//! next thread may free it.
 //!
 //! When a writer releases, all readers that wait get the lock together. When the last reader
-//! releases, or there is no reader, the writer that has waited for longest is woken and *tries* to
-//! get the lock: an arriving writer may be faster, so that the lock is not idle until a sleeping
-//! thread runs. A writer that was overtaken goes back to the head of the chain, and after a few
-//! times it insists: then the lock is handed to it.
+//! releases, or no reader waits, the writer that has waited for longest is woken and *tries* to get
+//! the lock. An arriving writer may be faster, so that the lock is used until the sleeping thread
+//! runs. A writer that was overtaken goes back to the head of the chain. After a few times it
+//! insists: then the lock is handed to it.
 //!
-//! The arriving reader decides what happens while a writer waits, see [`Preference`].
+//! While a writer waits, an arriving reader either passes it or waits, see [`Preference`].
 //!
 //! # Source
 //!
@@ -28,9 +28,9 @@
 //!
 //! Each acquisition (Acquire) reads from the releases before it (Release), all of them
 //! read-modify-writes of one word. A thread to which the lock is handed acquires it by the mark in
-//! its own record ([`Waiter`]) from the thread that hands it over; that one has acquired what the
-//! readers before it released, when it locked the chain or passed the lock on. The chain is locked
-//! by an Acquire and unlocked by a Release of the same word.
+//! its own record ([`Waiter`]) from the thread that hands it over. That thread has acquired what
+//! the readers before it released, when it locked the chain or handed the lock over. The chain is
+//! locked by an Acquire and unlocked by a Release of the same word.
 //!
 //! # Cost
 //!
@@ -54,7 +54,7 @@ use crate::{LockInfo, Order};
 const WRITER: u64 = 1;
 /// The chain is locked.
 const LOCKED: u64 = 2;
-/// There may be readers on the chain: a release for writing has to check.
+/// The chain may contain readers: a release by a writer has to check.
 const READERS_WAIT: u64 = 4;
 /// Writers wait: one is on the chain, or has been woken and tries.
 const WRITERS_WAIT: u64 = 8;
@@ -68,7 +68,7 @@ const GENERATION: u64 = 0xFFFF_FF00;
 /// The count of one reader that holds the lock; the bits from here on are their number.
 const READER: u64 = 1 << 32;
 
-/// A reader-writer lock. All zero is one that nobody holds.
+/// A reader-writer lock. If all bytes are zero, the lock is free.
 #[derive(Debug)]
 pub struct PhaseRw {
     state: AtomicU64,
@@ -158,7 +158,8 @@ impl PhaseRw {
         false
     }
 
-    /// [`try_write`](Self::try_write) by a writer that was woken, or by another one (0).
+    /// Does the same as [`try_write`](Self::try_write), for a writer that was woken (`WOKEN`) or
+    /// for another one (0).
     #[inline]
     fn try_write_as(&self, woken: u64) -> bool {
         // Acquire: partner of the Release in `release_read` and `release_write`, and of the AcqRel

@@ -9,7 +9,7 @@ use crate::sync::{const_new, mortal};
 /// Head and tail. All zero is an empty chain.
 #[derive(Debug)]
 pub(in crate::lock) struct Chain {
-    /// Written with the chain locked, read without it by `looks_empty` only.
+    /// Written with the chain locked. Only `looks_empty` reads it without the lock.
     head: AtomicPtr<Waiter>,
     tail: UnsafeCell<*const Waiter>,
 }
@@ -78,7 +78,7 @@ impl<'a> Locked<'a> {
 
     /// # Safety
     ///
-    /// The waiter is on no chain, and does not move until it has been taken off this one: marked,
+    /// The waiter is on no chain. It does not move until it has been removed from this one: marked,
     /// or removed by its owner.
     pub(in crate::lock) unsafe fn push(&self, waiter: &Waiter, end: End) {
         let (left, right) = match end {
@@ -98,7 +98,7 @@ impl<'a> Locked<'a> {
         self.join(prev(waiter), take_next(waiter));
     }
 
-    /// Takes the first waiter that is to be `taken` off the chain.
+    /// Removes the first waiter for which `taken` is true from the chain.
     pub(in crate::lock) fn take_first(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
         let Some(waiter) = self.iter().find(|w| taken(w)) else { return Batch::NONE };
         // SAFETY: `find` has just met the waiter on this chain, which is locked.
@@ -106,7 +106,7 @@ impl<'a> Locked<'a> {
         Batch { first: waiter, len: 1 }
     }
 
-    /// Takes the last waiter off the chain if it is awake and to be `taken`.
+    /// Removes the last waiter from the chain if it is awake and `taken` is true for it.
     pub(in crate::lock) fn take_awake_last(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
         // SAFETY: a waiter on the chain stays until it was taken off, for which the chain is
         // locked, by the caller.
@@ -117,7 +117,7 @@ impl<'a> Locked<'a> {
         Batch { first: waiter, len: 1 }
     }
 
-    /// Takes all waiters that are to be `taken` off the chain, in their order.
+    /// Removes all waiters for which `taken` is true from the chain, in their order.
     pub(in crate::lock) fn take_all(&self, taken: impl Fn(&Waiter) -> bool) -> Batch {
         let mut batch = Batch::NONE;
         let mut last: Option<&Waiter> = None;
@@ -203,7 +203,8 @@ impl Batch {
         // SAFETY: the waiters are claimed (contract of this function), and a claimed one stays
         // until it is marked; its links belong to the thread that claimed it.
         while let Some(waiter) = unsafe { node.as_ref() } {
-            // The link is read before the mark is set, because the record may be gone afterwards.
+            // The link is read before the mark is set, because the record's memory may be freed
+            // afterwards.
             node = take_next(waiter);
             // SAFETY: the batch has claimed it, it was taken off the unlocked chain (contract of
             // this function), and it is not touched again: the next link is read above.

@@ -1,27 +1,27 @@
 //! One thread's record while it waits for a signal that is meant for it alone.
 //!
-//! The record lies on the waiting thread's stack, is linked into a [`chain`], and has a word of its
-//! own to sleep on.
+//! The record is on the waiting thread's stack, is linked into a [`chain`], and has a word of its
+//! own on which to sleep.
 //!
 //! # Who decides
 //!
 //! A signal and a time-out can meet. Both announce themselves in the waiter's word by an atomic
-//! *or*, and a thread that is first wins: a signaller sets *claimed*, a waiter that gives up sets
+//! *or*, and the first of them wins: a signaller sets *claimed*, a waiter that gives up sets
 //! *leaving*. A signaller that finds *leaving* goes on to the next waiter, so that no signal is
-//! lost; a waiter that finds *claimed* has been signalled.
+//! lost. A waiter that finds *claimed* has been signalled.
 //!
 //! # Whose memory, until when
 //!
-//! A signalled waiter's stack frame is gone at once, so *signalled* is a signaller's last write to
-//! it: before that, it has taken the waiter off the chain and has unlocked the chain. Only a
-//! wake-up by address may follow, which touches no memory.
+//! A signalled waiter's stack frame may be gone at once. So *signalled* is a signaller's last write
+//! to it: before that, the signaller has removed the waiter from the chain and has unlocked the
+//! chain. Only a wake-up by address may follow, which accesses no memory.
 //!
 //! # Memory order
 //!
-//! *Signalled* (Release) is read by the waiter (Acquire) before it returns and its record dies: it
-//! sees all that its signaller did, and the signaller's reads of the record come before whatever is
-//! put in that memory next. *Claimed* and *leaving* are read-modify-writes of one word and need no
-//! more than their total order.
+//! The waiter reads *signalled* (Release, Acquire) before it returns and its record's memory is
+//! reused. So it sees all that its signaller did, and the signaller's reads of the record come
+//! before the next writes to that memory. *Claimed* and *leaving* are read-modify-writes of one
+//! word and need no more than their total order.
 
 pub(super) mod chain;
 
@@ -31,10 +31,10 @@ use crate::sync::{Deadline, Woken, const_new, futex, hint, mortal, mutation, ord
 
 /// The owner sleeps or is about to: a thread that signals it has to wake it.
 const ASLEEP: u32 = 1;
-/// The owner has given up, and will take its record off the chain: signallers pass it over.
+/// The owner has given up, and will remove its record from the chain: signallers do not choose it.
 const LEAVING: u32 = 2;
 /// A signaller has chosen this waiter, and will set `SIGNALLED`. Without effect if `LEAVING` was
-/// there before.
+/// set before.
 const CLAIMED: u32 = 4;
 /// The record belongs to its owner again.
 const SIGNALLED: u32 = 8;
@@ -43,7 +43,7 @@ const POLLS: u32 = 16;
 /// The first bit of a signaller's additional message.
 const MESSAGE: u32 = 32;
 
-/// The duration of its polling, in ns: about half of the time to wake a thread.
+/// How long the owner polls, in ns: about half of the time to wake a thread.
 const POLL: u64 = if cfg!(loom) { 0 } else { 5_000 };
 
 /// One thread's record while it waits.
@@ -85,7 +85,7 @@ impl Waiter {
         }
     }
 
-    /// For a thread that is about to put it on a chain: its owner polls first.
+    /// Makes the owner poll first. For a thread that is about to add this waiter to a chain.
     pub(super) fn ask_to_poll(&self) {
         self.state.fetch_or(POLLS, Ordering::Relaxed); // Relaxed: for its owner
     }
@@ -102,11 +102,12 @@ impl Waiter {
     /// Polls or sleeps until this waiter is signalled or the deadline passes; returns whether it
     /// was signalled.
     ///
-    /// After false the record is still in its queue, or a signal is under way: the waiter has to be
-    /// withdrawn.
+    /// After the result false, the record is still in its queue, or a signal is under way: the
+    /// waiter has to be withdrawn.
     ///
-    /// Holds nothing and leaves nothing to clean up, so that a thread may be cancelled in here. A
-    /// thread that catches that withdraws the waiter, and if it had been signalled signals another.
+    /// The function holds nothing and leaves nothing to clean up, so that a thread may be cancelled
+    /// in it. A thread that catches the cancellation withdraws the waiter. If the waiter had been
+    /// signalled, the thread signals another.
     pub fn park(&self, deadline: Option<Deadline>) -> bool {
         if self.poll() {
             return true;
@@ -120,7 +121,8 @@ impl Waiter {
     }
 
     /// Polls for a signal, for less time than a sleep costs, if its queue has
-    /// [said](super::WaitQueue::enqueue) that this pays; returns whether there was one.
+    /// [decided](super::WaitQueue::enqueue) that polling is worth its cost; returns whether there
+    /// was a signal.
     pub fn poll(&self) -> bool {
         // Relaxed: written by this thread.
         if self.state.load(Ordering::Relaxed) & POLLS == 0 {
@@ -153,8 +155,8 @@ impl Waiter {
         &self.state
     }
 
-    /// The owner gives up; returns whether it came in time. Then it has to take its record off the
-    /// chain. Otherwise the waiter has been signalled.
+    /// The owner gives up; returns whether it did so before a signal. Then it has to remove its
+    /// record from the chain. Otherwise the waiter has been signalled.
     pub(super) fn leave(&self) -> bool {
         // Relaxed: only the order of this and the *or* in `claim` matters, and they are of one
         // word.
@@ -176,13 +178,13 @@ impl Waiter {
         self.state.fetch_or(CLAIMED, Ordering::Relaxed) & LEAVING == 0
     }
 
-    /// Gives a claimed waiter back to its owner, with a message. The owner may be gone before this
-    /// returns.
+    /// Gives a claimed waiter back to its owner, with a message. The owner's record may be gone
+    /// before this returns.
     ///
     /// # Safety
     ///
-    /// The caller has claimed the waiter and taken it off the chain, has unlocked the chain, and
-    /// does not touch the waiter again.
+    /// The caller has claimed the waiter and removed it from the chain, has unlocked the chain, and
+    /// does not access the waiter again.
     pub(super) unsafe fn mark(waiter: *const Waiter, message: u32) {
         // SAFETY: the waiter is claimed (contract of this function), so that its owner waits for
         // the mark: the record is there until the *or* has taken effect. After it only the address
@@ -196,9 +198,9 @@ impl Waiter {
         }
     }
 
-    /// Wakes the next of those that a [broadcast](super::WaitQueue::broadcast) is to wake. To be
-    /// called once this one has been signalled or withdrawn; without effect after any other signal,
-    /// without one, and the second time.
+    /// Wakes the next of the waiters that a [broadcast](super::WaitQueue::broadcast) is to wake. To
+    /// be called once this one has been signalled or withdrawn. Without effect if the signal was no
+    /// broadcast, if there was no signal, and the second time.
     ///
     /// # Safety
     ///
@@ -216,7 +218,7 @@ impl Waiter {
         }
     }
 
-    /// What the signaller had to say. The waiter has been signalled.
+    /// The signaller's message. The waiter has been signalled.
     pub fn message(&self) -> u32 {
         self.state.load(Ordering::Relaxed) / MESSAGE // Relaxed: `asleep` has seen the mark, and nobody writes any more
     }

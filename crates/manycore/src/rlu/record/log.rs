@@ -1,4 +1,4 @@
-//! What was committed, until its memory can be used again.
+//! Committed copies, until their memory can be used again.
 //!
 //! ```text
 //!   try_lock        commit                   write back                   a later write back
@@ -18,7 +18,7 @@ use crate::session::object::FREED;
 use crate::sync::cell::UnsafeCell;
 
 /// Copies that a thread has committed and that are not written back yet. A thread that has the lock
-/// may write them back; the lock must not be taken in a session.
+/// may write them back. The lock must not be taken in a session.
 pub(in crate::rlu) struct Log {
     lock: Futex,
     committed: UnsafeCell<Committed>,
@@ -37,7 +37,7 @@ pub(in crate::rlu) struct Committed {
 // leads are its owner's to write back, as the module's page says, in any thread.
 unsafe impl Sync for Log {}
 
-/// Unlocks when it is dropped, as by a panic of the callback for stalls.
+/// Unlocks the log when it is dropped, for example by a panic of the callback for stalls.
 struct Locked<'l>(&'l Futex);
 
 impl Drop for Locked<'_> {
@@ -67,7 +67,7 @@ impl Log {
         unsafe { self.lock.try_lock(&mut ()) }.then(|| self.locked(f))
     }
 
-    /// Takes out the objects that own their values and were freed, where that was deferred. Does
+    /// Takes out the objects that own their values and were freed, where freeing was deferred. Does
     /// not take the lock, which a thread that panicked may have left locked.
     ///
     /// # Safety
@@ -97,15 +97,15 @@ impl Log {
     }
 }
 
-/// Copies that a thread has removed from their objects, the oldest first. This is no bag of
-/// [`reclaim`](crate::reclaim): copies return to their own thread's pool, so no other thread has to
-/// find them, and none has a destructor. That takes 8 bytes a copy rather than 16, with no
-/// exchange. Open sessions may have found them before.
+/// Copies that a thread has removed from their objects, the oldest first. Open sessions may have
+/// found them before. This is no bag of [`reclaim`](crate::reclaim): copies return to their own
+/// thread's pool, so no other thread has to find them, and none has a destructor. A copy takes 8
+/// bytes here rather than 16, and no exchange.
 #[derive(Default)]
 pub(in crate::rlu) struct Limbo {
     copies: Vec<*mut Header>,
-    /// How many copies, from the first on, were here before `stamp` was taken. Sessions that see
-    /// commits up to `stamp` have not found these.
+    /// The number of the oldest copies that were here before `stamp` was taken. Sessions that see
+    /// commits up to `stamp` have not found these copies.
     ripening: usize,
     stamp: u64,
 }
@@ -123,7 +123,7 @@ impl Limbo {
         self.copies.len()
     }
 
-    /// The thread has taken a stamp, when this many copies were there.
+    /// The thread has taken a stamp, at a time when this many copies were here.
     pub fn ripens(&mut self, copies: usize, stamp: u64) {
         (self.ripening, self.stamp) = (copies, stamp);
     }

@@ -43,9 +43,9 @@ impl Session {
         self != Self::NONE && (self.0 >= Self::UNTIMED || self.0 < stamp)
     }
 
-    /// Whether an earlier session, which may miss a commit of this stamp, still lasts, given its
-    /// record's present contents. A later session has another number, or before long an epoch that
-    /// is not before the stamp.
+    /// Whether an earlier session, which may miss a commit of this stamp, is still open, given its
+    /// record's present contents. A later session has another number, or else soon an epoch that is
+    /// not before the stamp.
     pub fn is_still(self, before: Self, stamp: u64) -> bool {
         self == before || self.0 < stamp.min(Self::UNTIMED)
     }
@@ -54,7 +54,7 @@ impl Session {
 /// A thread that takes part.
 pub(super) type Member = ThreadSlot<Record, Local>;
 
-/// A thread's record. It outlives the thread, and is then another's.
+/// A thread's record. It outlives the thread, and a later thread takes it over.
 #[repr(C)] // The session comes first: see `ThreadRegistry::scan`.
 pub(super) struct Record {
     session: CachePadded<AtomicU64>,
@@ -71,8 +71,8 @@ pub(super) struct Local {
     pub limbo: Limbo,
     /// Unused objects whose values have to be dropped.
     pub dying: Dying,
-    /// A handle's memory for its locked and new objects, empty: the next handle need not allocate
-    /// it.
+    /// A handle's empty vector for its locked and new objects, so that the next handle need not
+    /// allocate one.
     pub locked: Vec<*mut Header>,
     pub fresh: Vec<(*mut Head, &'static Kind)>,
     /// How many sessions it has begun.
@@ -94,7 +94,8 @@ impl Record {
         (record, local)
     }
 
-    /// Announces the session's state. If a session begins, a barrier has to follow.
+    /// Announces the session's state. If a session begins, the caller has to execute a barrier
+    /// afterwards.
     #[inline]
     pub fn set_session(&self, session: Session) {
         // Release: partner of the Acquire in `session`: the last session's reads come before.

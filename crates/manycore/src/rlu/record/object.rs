@@ -33,7 +33,7 @@ pub(in crate::rlu) fn copy_of(head: &Head) -> *mut Header {
     head.load(order!(Acquire, "rlu-copy-of"))
 }
 
-/// Locks an object that has no copy, by this one.
+/// Locks an object that has no copy, by this copy.
 #[inline]
 pub(in crate::rlu) fn lock(head: &Head, copy: *mut Header) -> bool {
     // Release: partner of the Acquire in `copy_of`. Relaxed on failure: nothing is followed.
@@ -41,7 +41,7 @@ pub(in crate::rlu) fn lock(head: &Head, copy: *mut Header) -> bool {
     head.compare_exchange(null_mut(), copy, done, Ordering::Relaxed).is_ok()
 }
 
-/// Unlocks an object whose current data is in its own place.
+/// Unlocks an object whose current data is in the object itself.
 #[inline]
 pub(in crate::rlu) fn unlock(head: &Head) {
     // Release: partner of the Acquire in `copy_of`.

@@ -1,35 +1,36 @@
-//! Asymmetric barriers, by the membarrier system call: one thread makes every other pass a full
+//! Asymmetric barriers, by the membarrier system call: one thread makes every other execute a full
 //! fence.
 //!
-//! Two threads each write one place and then read the other's; at least one of them must see the
-//! other's write. Usually that takes a full fence in both, between the write and the read. If one
-//! side is passed very often and the other seldom, the first can do without: [`light`] keeps the
-//! compiler from exchanging the two accesses, and no more. The other calls [`heavy`], which
-//! interrupts every CPU that runs a thread of this process. Each thread is then either past its
-//! write, which the caller sees afterwards, or will read what the caller wrote before.
+//! Suppose that two threads each write one word and then read the other's, and that at least one of
+//! them must see the other's write. Usually both need a full fence between the write and the read.
+//! If one side executes very often and the other seldom, the frequent side can do without. It calls
+//! [`light`], which only keeps the compiler from exchanging the two accesses. The other side calls
+//! [`heavy`], which interrupts every CPU that runs a thread of this process. At that moment each
+//! thread either has made its write, which the caller sees afterwards, or will read what the caller
+//! wrote before.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use syscalls::{Sysno, raw_syscall};
 
-/// Whether [`heavy`] works here, so that others may do without a fence. Kernels before 4.14 and
-/// some sandboxes refuse.
+/// Whether [`heavy`] works here, so that the other side may do without a fence. Kernels before 4.14
+/// and some sandboxes refuse it.
 ///
 /// Registers the process. Each object that uses such barriers requests this once: on a process with
-/// many threads the first time takes the kernel some milliseconds.
+/// many threads the first request takes the kernel some milliseconds.
 pub fn is_asymmetric() -> bool {
     membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
 }
 
-/// The side without a fence: orders the compiler's accesses before and after.
+/// The side without a fence. It orders the compiler's accesses before and after it.
 #[inline]
 pub fn light() {
     // SeqCst: of all accesses.
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The other side: every thread of the process passes a full fence between the begin and the end of
-/// this call, the caller included.
+/// The other side: every thread of the process, including the caller, executes a full fence between
+/// the begin and the end of this call.
 ///
 /// # Panics
 ///

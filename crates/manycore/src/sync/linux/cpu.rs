@@ -1,4 +1,4 @@
-//! Which CPU and which node of memory, and how many.
+//! The CPU and the memory node of a thread, and the numbers of both.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,34 +6,36 @@ use syscalls::{Sysno, raw_syscall};
 
 use super::local::local;
 
-/// How many CPUs this process may run on, at least 1. Asked of the kernel once, about the process'
-/// first thread: others may be bound to one CPU each, and that says nothing about how many run.
+/// The number of CPUs on which this process may run, at least 1. The kernel is asked once, about
+/// the process' first thread. Other threads may be bound to one CPU each, which does not limit the
+/// process.
 pub fn count() -> u32 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     once(&COUNT, allowed)
 }
 
-/// How many nodes of memory the machine has, at least 1: one more than the largest number of one.
-/// Asked once.
+/// The number of memory nodes of the machine, at least 1: one more than the largest number of a
+/// node. The kernel is asked once.
 pub fn nodes() -> u32 {
     static NODES: AtomicU32 = AtomicU32::new(0);
     once(&NODES, || last_node().map_or(1, |last| last + 1))
 }
 
-/// The CPU on which the calling thread runs, or ran some hundred calls ago: for performance only.
+/// The CPU on which the calling thread runs, or ran up to some hundred calls ago: for performance
+/// only.
 #[inline]
 pub fn current() -> u32 {
     place() & CPU
 }
 
-/// The CPU on which the calling thread runs now, where an instruction tells; otherwise a system
-/// call does.
+/// The CPU on which the calling thread runs now. An instruction gives it where there is one;
+/// otherwise a system call does.
 #[inline]
 pub fn here() -> u32 {
     cpu_and_node().0
 }
 
-/// The node of the CPU that [`current`] gives, below [`nodes`].
+/// The memory node of the CPU that [`current`] gives, below [`nodes`].
 #[inline]
 pub fn node() -> u32 {
     (place() >> CPU_BITS) & NODE
@@ -65,12 +67,13 @@ fn allowed() -> u32 {
     mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1)
 }
 
-// A place in a thread's local block: the CPU in the lower bits, then the node.
+// The form of a CPU and its node in a thread's local block: the CPU in the lower bits, then the
+// node.
 const CPU_BITS: u32 = 16;
 const CPU: u32 = (1 << CPU_BITS) - 1;
 const NODE: u32 = 0xFF;
 
-/// The number of cached reads before a thread asks the kernel for its place again: a system call
+/// The number of cached reads before a thread asks the kernel for its CPU again: a system call
 /// costs this many times as much.
 const PROBES: u32 = 256;
 
@@ -85,7 +88,7 @@ fn place() -> u32 {
     place
 }
 
-/// Where an instruction tells, no system call is made: a filter may forbid it.
+/// Where an instruction gives the CPU, no system call is made: a filter may forbid it.
 #[inline]
 #[cfg(target_arch = "x86_64")]
 fn cpu_and_node() -> (u32, u32) {
@@ -100,8 +103,9 @@ fn cpu_and_node() -> (u32, u32) {
     (both & 0xFFF, both >> 12)
 }
 
-/// The same numbers, which Linux also keeps in the limit of a segment: reading that is never
-/// forbidden. It is not the first choice, since interpreters such as valgrind lack the instruction.
+/// The same numbers, which Linux also keeps in the limit of a segment. Reading that is never
+/// forbidden. The instruction for it is only the second choice, since interpreters such as valgrind
+/// lack it.
 #[cfg(target_arch = "x86_64")]
 fn segment_limit() -> u32 {
     const CPU_AND_NODE: u32 = 15 << 3 | 3;

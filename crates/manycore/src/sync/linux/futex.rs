@@ -7,18 +7,18 @@ use super::atomic::{AtomicU32, AtomicU64};
 
 /// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
 ///
-/// The kernel compares and goes to sleep as one step with regard to a `wake` of the same word.
-/// Wake-ups without cause happen: the caller reads the word again.
+/// The kernel compares and goes to sleep in one step with regard to a `wake` of the same word. The
+/// call may also return without a cause, so the caller reads the word again.
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
     sleep(word, expected, deadline)
 }
 
-/// [`wait`] on the lower half of a word, to be woken by [`wake_low`].
+/// Does the same as [`wait`], on the lower half of a word; [`wake_low`] wakes the thread.
 pub fn wait_low(word: &AtomicU64, expected: u32, deadline: Option<Deadline>) -> Woken {
     sleep(low_half(word), expected, deadline)
 }
 
-/// `word` is read by the kernel only, and outlives the call.
+/// Only the kernel reads `word`, which outlives the call.
 fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> Woken {
     let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     let until =
@@ -40,7 +40,7 @@ fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> W
             libc::FUTEX_BITSET_MATCH_ANY
         )
     };
-    // A deadline before 1970 is refused as invalid, although it also has passed.
+    // The kernel refuses a deadline before 1970 as invalid, but such a deadline has passed, too.
     let passed = result == failed(Errno::ETIMEDOUT)
         || (deadline.is_some() && result == failed(Errno::EINVAL));
     if passed { Woken::TimedOut } else { Woken::Perhaps }
@@ -48,9 +48,9 @@ fn sleep(word: *const AtomicU32, expected: u32, deadline: Option<Deadline>) -> W
 
 /// Wakes at most `count` threads that sleep on `word`.
 ///
-/// Takes a pointer because the word may be gone: a thread that waits on it may have seen it change,
-/// returned and freed it before this call. The kernel then finds no sleeper, or an unrelated one
-/// that has to expect wake-ups without cause.
+/// Takes a pointer because the word's memory may have been freed: a thread that waits on the word
+/// may have seen it change, returned, and freed it before this call. The kernel then finds no
+/// thread that sleeps there, or an unrelated one, which has to expect to be woken without a cause.
 #[cold]
 pub fn wake(word: *const AtomicU32, count: u32) {
     // The kernel takes a signed number, and wakes one thread if that is negative.

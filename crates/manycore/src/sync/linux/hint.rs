@@ -15,14 +15,14 @@ pub fn spin_loop() {
     core::hint::spin_loop();
 }
 
-/// One iteration of a loop that ends by itself, after this many iterations, rather than when
-/// something changes.
+/// One iteration of a loop that ends after a fixed number of iterations, rather than when something
+/// changes.
 #[inline]
 pub fn pause() {
     core::hint::spin_loop();
 }
 
-/// Passes about `ticks` of [`clock::now`] without giving up the CPU.
+/// Spends about `ticks` of [`clock::now`] without giving up the CPU.
 #[inline]
 pub fn delay(ticks: u64) {
     let start = clock::now();
@@ -31,15 +31,15 @@ pub fn delay(ticks: u64) {
     }
 }
 
-/// Announces that all of this memory is going to be used, at random places, so that large pages
+/// Announces that all of this memory is going to be used, at random addresses, so that large pages
 /// save more than they waste. To be called before the memory is used. It has an effect where the
-/// system's administrator allows large pages on demand (`transparent_hugepage/enabled`), and not
-/// below 2 MiB.
+/// system's administrator allows large pages on demand (`transparent_hugepage/enabled`), for at
+/// least 2 MiB.
 #[cold]
 pub fn huge_pages(address: *mut u8, bytes: usize) {
     const PAGE: usize = 4096;
-    // From here on memory is most probably new from the operating system, and has a large page of
-    // it at least.
+    // Memory of at least this size most probably comes fresh from the operating system, and
+    // contains at least one large page.
     const LEAST: usize = 2 << 20;
     if bytes < LEAST {
         return;
@@ -62,15 +62,15 @@ pub fn yield_now() {
     }
 }
 
-/// Sleeps for no time, which gives up the CPU for as long as the kernel's timer slack (50 us unless
-/// changed).
+/// Sleeps for a time of 0, which gives up the CPU for as long as the kernel's timer slack (50 us
+/// unless changed).
 #[cold]
 pub fn sleep_zero() {
     sleep(0);
 }
 
-/// Sleeps for at least `nanoseconds` (below 10^9), or until a signal: by the call by which locks
-/// wait, since a sandbox that the program puts itself into may allow no other.
+/// Sleeps for at least `nanoseconds` (below 10^9), or until a signal. It uses the same system call
+/// as waiting locks, since a program's sandbox may allow no other.
 #[cold]
 pub fn sleep(nanoseconds: u32) {
     let timeout = libc::timespec { tv_sec: 0, tv_nsec: i64::from(nanoseconds) };

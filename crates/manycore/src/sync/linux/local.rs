@@ -1,4 +1,4 @@
-//! Per-thread state that needs no libc, no allocation and no exit hook.
+//! Per-thread state that needs no libc, no allocation and no function at a thread's end.
 //!
 //! A thread finds its [`Local`] by initial-exec TLS: one load of an offset and one addition. Rust's
 //! `thread_local!` would call `__tls_get_addr` from a shared library, and that can allocate.
@@ -12,25 +12,25 @@ use syscalls::{Sysno, raw_syscall};
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Local {
-    /// The kernel's thread id, or 0 before the first [`id`].
+    /// The kernel's number of the thread, or 0 before the first [`id`].
     tid: Cell<u32>,
     /// Where it runs or ran, see [`cpu`](super::cpu).
     place: Cell<u32>,
-    /// The store of nodes that it takes them from; null before the first.
+    /// The store from which the thread takes nodes; null before the first.
     nodes: Cell<*mut ()>,
-    /// For the program that embeds this library: its own per-thread state, null in a new thread.
+    /// A pointer to per-thread state of the program that embeds this library, null in a new thread.
     pub extension: Cell<*mut ()>,
-    /// For a thread's own bookkeeping by the program that embeds this library, 0 in a new thread.
+    /// Words for the program that embeds this library, 0 in a new thread.
     pub words: Cell<[u64; 2]>,
-    /// How often it may read `place` before that is old.
+    /// How often the thread may read `place` before that is out of date.
     looks: Cell<u32>,
-    /// The kernel's number for it in this process, or 0 before the first [`kernel_id`].
+    /// The kernel's number of the thread in this process, or 0 before the first [`kernel_id`].
     kernel_id: Cell<u32>,
     /// See [`noted`].
     noted: Cell<[usize; 2]>,
 }
 
-/// The symbol of the block. It has the version in its name, so that a program can link two versions
+/// The symbol of the block. Its name contains the version, so that a program can link two versions
 /// of this crate.
 macro_rules! symbol {
     () => {
@@ -114,8 +114,7 @@ pub fn local() -> &'static Local {
     unsafe { &*block }
 }
 
-/// Two words that the calling thread has noted for itself, 0 at its start: the place that it has in
-/// a lock's queue.
+/// Two words in which the calling thread has noted its position in a lock's queue, 0 at its start.
 #[inline]
 pub fn noted() -> [usize; 2] {
     local().noted.get()
@@ -143,8 +142,8 @@ fn ask_id() -> u32 {
     tid
 }
 
-/// The kernel's number for the calling thread. [`id`] is the number by which it owns locks, and
-/// differs in a child that was forked past the C library.
+/// The kernel's number of the calling thread. [`id`] is the number by which it owns locks. The two
+/// differ in a child that was forked without the C library.
 pub fn kernel_id() -> u32 {
     match local().kernel_id.get() {
         0 => {
@@ -157,14 +156,14 @@ pub fn kernel_id() -> u32 {
     }
 }
 
-/// Called in the child of a fork by the C library, by the thread that watches: the thread has
-/// another id.
+/// Called by the C library in the child of a fork, for the thread that watches, which has a new
+/// number there.
 pub fn renumber() {
     local().tid.set(0);
     forget_kernel_id();
 }
 
-/// Called in the child of a fork: to the kernel, the thread is another one.
+/// Called in the child of a fork, where the kernel's number of the thread is a new one.
 pub(super) fn forget_kernel_id() {
     local().kernel_id.set(0);
 }

@@ -1,8 +1,9 @@
 //! Linux: raw system calls and the time-stamp counter.
 //!
-//! Everything here works inside a library that is preloaded into another program, before its
-//! constructors and after its destructors: no allocation, no libc call on a lock path, `errno`
-//! untouched, and thread-local state by initial-exec TLS, which needs no call and no set-up.
+//! Everything here works inside a library that is preloaded into another program, before the
+//! program's constructors and after its destructors. There is no allocation, and no libc call in a
+//! lock function. `errno` does not change. Thread-local state is by initial-exec TLS, which needs
+//! no call and no set-up.
 
 pub mod barrier;
 pub mod clock;

@@ -1,12 +1,12 @@
-//! Nodes for queue locks: blocks of 128 bytes, from a store of each thread's own.
+//! Nodes for queue locks: blocks of 128 bytes, from a store that each thread has.
 //!
-//! A lock in place of a `pthread_mutex_t` has no room for its holder's node, and no caller lends it
-//! one. So each thread has a *store* of nodes, found through its thread-local block. It uses no
-//! libc, no allocation except `mmap`, and no hook at a thread's end. As no code learns of a
-//! thread's end, a thread that needs a store asks the kernel whether the owner of an old one still
-//! exists.
+//! A lock in place of a `pthread_mutex_t` has no room for its holder's node, and its caller has
+//! none for it either. So each thread has a *store* of nodes, found through its thread-local block.
+//! The store uses no libc, no allocation except `mmap`, and no function at a thread's end. As no
+//! code learns of a thread's end, a thread that needs a store asks the kernel whether the owner of
+//! an old store still exists.
 //!
-//! A node may be given back by another thread than took it: each store notes its free nodes in an
+//! A thread may give back a node that another thread took: each store notes its free nodes in an
 //! atomic word.
 
 use core::cell::UnsafeCell;
@@ -17,10 +17,10 @@ use syscalls::{Errno, Sysno, raw_syscall};
 use super::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use super::{hint, local, process};
 
-/// A thread's nodes, on a page of its own: a node's address tells its store.
+/// A thread's nodes, on a page of their own: a node's address gives the address of its store.
 #[repr(C, align(4096))]
 pub(super) struct Store {
-    /// The thread whose store it is, or was. Written under `GIVING`.
+    /// The thread to which the store belongs or belonged. Written under `GIVING`.
     owner: AtomicU32,
     /// A bit for each node that is not in use.
     free: AtomicU32,
@@ -45,22 +45,23 @@ const CHUNKS: usize = (1 << 22) / CHUNK;
 
 static CHUNK_TABLE: [AtomicPtr<Store>; CHUNKS] = [const { AtomicPtr::new(null_mut()) }; CHUNKS];
 
-/// Stores given out so far, and the one to read next. Relaxed: written and read under `GIVING`.
+/// The number of stores given out so far, and the store to be read next. Relaxed: written and read
+/// under `GIVING`.
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Protects the giving out of stores: some system calls long.
+/// Protects the giving out of stores, which takes some system calls.
 static GIVING: AtomicBool = AtomicBool::new(false);
 
-/// How many old stores are read before a fresh one is taken: with two, most stores belong to
-/// living threads.
+/// How many old stores are read before a new one is taken. With two, most stores belong to living
+/// threads.
 const PROBES: u32 = 2;
 
-/// A node in its initial state. It is the caller's until [`give_back`].
+/// A node in its initial state. It belongs to the caller until [`give_back`].
 pub fn take<T: Default>() -> NonNull<T> {
     const { assert!(size_of::<T>() <= size_of::<Block>() && align_of::<T>() <= 128) };
-    // A child that does not know yet that it was forked would share its stores with threads that do
-    // not exist in it.
+    // A child that has not noticed yet that it was forked would share its stores with threads that
+    // do not exist in it.
     process::generation();
     let first = local::local().nodes().cast::<Store>();
     let mut store = first;
@@ -118,7 +119,7 @@ impl Store {
     }
 }
 
-/// Gives the calling thread a store, ahead of its other ones.
+/// Gives the calling thread a store, in front of its other ones.
 #[cold]
 fn new_store(before: *mut Store) -> &'static Store {
     // Acquire, and Release below: one thread at a time.
@@ -181,7 +182,7 @@ fn fresh() -> &'static Store {
     store
 }
 
-/// Memory for `CHUNK` stores, which the kernel fills in page by page when it is used.
+/// Memory for `CHUNK` stores. The kernel provides each page when it is first used.
 fn map_chunk() -> *mut Store {
     let size = CHUNK * size_of::<Store>();
     let (protection, flags) =
@@ -189,13 +190,12 @@ fn map_chunk() -> *mut Store {
     // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
     // ours.
     let mapped = unsafe { raw_syscall!(Sysno::mmap, 0, size, protection, flags, usize::MAX, 0) };
-    // A lock function cannot report a lack of memory, and a mutex must not be taken without its
-    // lock.
+    // A lock function cannot report a lack of memory, and a mutex must not be taken without a node.
     assert!((mapped as isize) > 0, "no memory for the nodes of queue locks");
     core::ptr::with_exposed_provenance_mut(mapped)
 }
 
-/// Called in the child of a fork: the stores of the only thread are still its own, under its new
+/// Called in the child of a fork: the stores of the only thread still belong to it, under its new
 /// number.
 pub(super) fn forked(thread: u32) {
     GIVING.store(false, Ordering::Relaxed); // Relaxed: there is one thread

@@ -3,10 +3,11 @@
 //! # Forks past the C library
 //!
 //! Handlers of `pthread_atfork` do not run in a child of `_Fork`, or of a `clone` that the program
-//! makes itself. A library that [watches](watch) for those has a word in memory that the kernel
-//! wipes in each child that gets a copy of it, however the child was forked. The child's first call
-//! of [`generation`] finds the word wiped, and then runs the registered function. A child that
-//! shares the memory (`vfork`) keeps its word, and does not count as another process here.
+//! makes itself. A library that [watches](watch) for such children has a word in memory that the
+//! kernel wipes in each child that gets a copy of it, by whatever call the child was forked. The
+//! child's first call of [`generation`] finds the word wiped, and then runs the registered
+//! function. A child that shares the memory (`vfork`) keeps the word, and does not count as another
+//! process here.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -21,7 +22,7 @@ static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNWATCHED).cast_m
 /// The generation, where the kernel does not wipe it.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
-/// What the child runs: an `extern "C" fn()`, or null.
+/// The function that the child runs: an `extern "C" fn()`, or null.
 static IN_CHILD: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
 // Relaxed throughout: all is written by the only thread of a process, at its start or in a child.
@@ -34,8 +35,8 @@ fn word() -> &'static AtomicU32 {
 }
 
 /// How often this process and its ancestors have forked since they loaded this library. Data that
-/// refer to other threads and were written in another generation are void, because those threads
-/// were not copied.
+/// refer to other threads are void in another generation than that in which they were written,
+/// because those threads were not copied.
 #[inline]
 pub fn generation() -> u32 {
     match word().load(Ordering::Relaxed) {
@@ -44,7 +45,7 @@ pub fn generation() -> u32 {
     }
 }
 
-/// In a child, of which the C library has said nothing.
+/// Called in a child that the C library has not announced.
 #[cold]
 fn notice() -> u32 {
     if next_generation() {
@@ -76,12 +77,12 @@ pub(super) fn forked() {
     next_generation();
 }
 
-/// Has `in_child` run in every child that has a copy of this process' memory: before the first
-/// result of [`generation`] there, or at [`forked_by_libc`], whichever comes first. It may use
-/// locks and wait queues. To be called while there is one thread.
+/// Ensures that `in_child` runs in every child that has a copy of this process' memory: before the
+/// first result of [`generation`] there, or at [`forked_by_libc`], whichever comes first. The
+/// function may use locks and wait queues. To be called while there is one thread.
 ///
-/// Where the kernel cannot wipe memory (before Linux 4.14), it runs in children that the C library
-/// forks.
+/// Where the kernel cannot wipe memory (before Linux 4.14), the function runs in children that the
+/// C library forks.
 pub fn watch(in_child: extern "C" fn()) {
     IN_CHILD.store(in_child as *mut (), Ordering::Relaxed);
     let size = 4096;
@@ -105,11 +106,11 @@ pub fn watch(in_child: extern "C" fn()) {
     }
 }
 
-/// To be called by a handler of `pthread_atfork`, in the child, by the thread that watches.
+/// To be called in the child by a handler of `pthread_atfork`, by the thread that watches.
 pub fn forked_by_libc() {
     let is_wiped = !core::ptr::eq(word(), &raw const UNWATCHED);
-    // If the word is already zero and this was noticed, the process has been a child for some time:
-    // nothing is left to do.
+    // If the word is already zero and the fork was noticed, the process has been a child for some
+    // time: nothing is left to do.
     if !is_wiped || word().load(Ordering::Relaxed) == 0 {
         notice();
     }

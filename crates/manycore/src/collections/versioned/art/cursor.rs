@@ -27,15 +27,15 @@ struct Gap {
 /// with one link here.
 pub struct Cursor(Vec<Gap>);
 
-/// From which side a gap is looked for, or a leaf.
+/// The side of a leaf or a gap on which the neighbour is searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Front,
     Back,
 }
 
-/// All functions are to be called in a snapshot of the tree's domain, and for a cursor in the
-/// snapshot in which it was made.
+/// All functions are to be called in a snapshot of the tree's domain. For a cursor, it is the
+/// snapshot in which the cursor was created.
 impl Cursor {
     /// Before all leaves.
     ///

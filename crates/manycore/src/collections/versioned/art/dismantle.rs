@@ -1,6 +1,6 @@
-//! The end of an unused tree, in a domain that goes on.
+//! Frees an unused tree, in a domain that remains in use.
 //!
-//! Nodes are freed by transactions even so, since threads' logs may have versions of them, which
+//! Nodes are freed by transactions here, too, since threads' logs may have versions of them, which
 //! are discarded as usual.
 
 use alloc::vec::Vec;
@@ -40,11 +40,11 @@ impl Art {
         }
     }
 
-    /// Frees a node or a leaf, and says what is below.
+    /// Frees a node or a leaf, and returns what is below it.
     ///
     /// # Safety
     ///
-    /// To be called in a session that has found it; after the commit nothing leads to it.
+    /// To be called in a session that has found the object; after the commit nothing leads to it.
     unsafe fn free<K: Datum, V: Datum, S: RawSession>(
         session: &mut S,
         below: Below,

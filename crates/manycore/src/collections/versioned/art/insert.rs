@@ -68,7 +68,7 @@ impl Art {
         Ok(())
     }
 
-    /// Frees an object; returns what the session has of it.
+    /// Frees an object; returns the session's view of it.
     ///
     /// # Safety
     ///
@@ -90,7 +90,7 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// In a session, which has a link to it if it commits.
+    /// The caller is in a session, which has a link to the node if it commits.
     pub(super) unsafe fn node_of<S: RawSession>(
         session: &mut S,
         path: Path,
@@ -115,7 +115,7 @@ impl Art {
         }
     }
 
-    /// Puts a leaf where the way to its key has ended, at a link that leads nowhere.
+    /// Links a leaf where the way to its key has ended, at a link that leads nowhere.
     ///
     /// # Safety
     ///
@@ -189,13 +189,12 @@ impl Art {
         }
     }
 
-    /// Puts a node between a link and its target, where the new leaf's key parts from the target's
-    /// keys. The target stays as it is: its path counts from the beginning of keys, and does not
-    /// change.
+    /// Inserts a node between a link and its target, where the new leaf's key differs from the
+    /// target's keys. The target does not change: its path is counted from the beginning of keys.
     ///
     /// # Safety
     ///
-    /// To be called in a session that has found where the keys part. The path is of the common
+    /// To be called in a session that has found where the keys differ. The path has the common
     /// bytes, and the byte is the next one of the leaf's key.
     pub(super) unsafe fn part_ways<K: Datum, V: Datum, S: RawSession>(
         session: &mut S,
@@ -210,7 +209,7 @@ impl Art {
         // and their kinds give their types. Copies are the session's own.
         unsafe {
             if mutation!("art-new-depth") && at.below.kind() == Some(Kind::Four) {
-                // The node itself becomes the one above, and so has another depth.
+                // The node itself becomes the upper one, and so gets another depth.
                 let upper = &mut *session.try_lock(at.below.link::<Node<4>>())?;
                 node.set(at.other, session.alloc(*upper).into());
                 *upper = node;

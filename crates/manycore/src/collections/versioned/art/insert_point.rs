@@ -9,31 +9,33 @@ use crate::session::{Link, RawSession};
 
 /// Where a key would be.
 pub enum InsertPoint {
-    /// At a link that leads nowhere, of the last node on its way.
+    /// At a link that leads nowhere, of the last node on the key's way.
     Free,
-    /// At a link that leads to another node or leaf, whose keys share their first bytes with the
-    /// key.
+    /// At a link that leads to another node or leaf, whose keys have their first bytes in common
+    /// with the key.
     Between(Parting),
 }
 
-/// Where the way of a new key leaves those that there are.
+/// Where the way of a new key branches off from the existing ones.
 pub struct Parting {
     pub slot: Slot,
     /// What the link leads to.
     pub below: Below,
     /// How many bytes are common.
     pub common: usize,
-    /// The byte that follows, if the other does not end there.
+    /// The byte that follows in the other keys, if they do not end there.
     pub other: Option<u8>,
 }
 
 impl Parting {
-    /// Checks that the key parts from the keys of the link's target between the node above and that
-    /// target. If it does not, another thread has put a node there since; then this is a conflict.
+    /// Checks that the key differs from the keys of the link's target between the node above and
+    /// that target. If it does not, another thread has inserted a node there since; this is a
+    /// conflict.
     ///
     /// # Safety
     ///
-    /// In the session that has found it; from `depth` on the key is below the link.
+    /// To be called in the session that has found the place; from `depth` on the key is below the
+    /// link.
     unsafe fn checked<S: RawSession>(
         self,
         session: &S,
@@ -49,10 +51,10 @@ impl Parting {
 }
 
 impl Art {
-    /// Where a key is to be put in that a walk has not found.
+    /// Where to insert a key that a walk has not found.
     ///
-    /// If nodes have skipped bytes, only a leaf shows at which byte the key parts from the path;
-    /// that may be above nodes which the walk has passed.
+    /// If nodes have skipped bytes, only a leaf shows at which byte the key differs from the path.
+    /// That may be above nodes that the walk has passed.
     ///
     /// # Errors
     ///

@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 /// A key of a tree over bytes: keys are ordered and compared by their bytes. One key may be a
 /// prefix of another.
 ///
-/// Text and byte strings stand for themselves, integers for their bytes from the highest to the
-/// lowest, with the sign bit inverted, so both are in their usual order. A key of several parts
-/// makes its own bytes:
+/// The bytes of text and byte strings are these themselves. The bytes of an integer go from the
+/// highest to the lowest, with the sign bit inverted. So both are in their usual order. A key of
+/// several parts creates its own bytes:
 ///
 /// ```
 /// use manycore::collections::space::{ArtKey, ArtMap};
@@ -43,7 +43,7 @@ pub trait ArtKey {
     where
         Self: 'a;
 
-    /// The bytes that it stands for: fewer than 2^32 - 1.
+    /// The bytes that represent the key: fewer than 2^32 - 1.
     fn bytes(&self) -> Self::Bytes<'_>;
 }
 

@@ -1,4 +1,4 @@
-//! Builds a tree from sorted entries in one session; each node is made when the last key below it
+//! Builds a tree from sorted entries in one session. A node is created when the last key below it
 //! is known.
 
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ struct Open {
 }
 
 impl Open {
-    /// Gets what is below it on the way to a key.
+    /// Adds what is below this node on the way to a key.
     fn add(&mut self, key: &[u8], below: Below) {
         match key.get(self.depth) {
             None => self.end = below,
@@ -36,7 +36,8 @@ impl Art {
     ///
     /// # Safety
     ///
-    /// In a session of the domain to which the tree belongs; no other thread has the tree yet.
+    /// The caller is in a session of the domain to which the tree belongs. No other thread can find
+    /// the tree yet.
     pub(in crate::collections) unsafe fn load<K: Datum + ArtKey, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         session: &mut S,

@@ -12,38 +12,39 @@
 //!                  (tea)  [ "ten" : d t ; end ]   ...
 //! ```
 //!
-//! A node stands where keys part. Its *path* is the bytes with which all keys below it begin. The
+//! A node is where keys differ. Its *path* is the bytes with which all keys below it begin. The
 //! node stores the number of these bytes, its *depth*, and the last 8 of them, its *tail*. It has a
 //! link for each byte that follows, and one for the key that ends there, so one key may be a prefix
-//! of another. A leaf has the whole key, which shows whether it is the one that is searched. Bytes
-//! between two nodes, at which no keys part, are skipped.
+//! of another. A leaf has the whole key, which a search compares with its own. Bytes between two
+//! nodes, at which keys do not differ, are skipped.
 //!
-//! A node has room for 4, 16, 48 or all 256 bytes. A full node is replaced by a larger one, a node
-//! that has become small by a smaller one, and a node with a single link by that link's target.
+//! A node has room for 4, 16, 48 or all 256 bytes. A full node is replaced by a larger one, and a
+//! node that has become small by a smaller one. A node with a single link is replaced by that
+//! link's target.
 //!
 //! # Why an operation on one key needs no snapshot
 //!
 //! A walk reads the latest version of each object, so a node and its child may be of two moments.
-//! Three things never change: the path of a node, which counts from the beginning of keys and not
-//! from the node above; the key of a leaf; and so the set of keys to which a link can lead.
+//! Three things never change: the path of a node, which is counted from the beginning of keys and
+//! not from the node above; the key of a leaf; and thus the set of keys to which a link can lead.
 //!
 //! 1. At each commit, a node that can be reached has below it all keys of the tree that begin with
 //!    its path: the walk to such a key takes, at each node above, the byte of the path at that
 //!    place, as the walk to the node does.
-//! 2. A walk reads a node at a moment when it can be reached, or reads its last state before it was
-//!    freed, which was after the walk had found it. By induction: the link to it was there at the
-//!    moment that counts for the node above. So these moments are in the order of the walk, and
-//!    within the call.
+//! 2. A walk reads a node at a moment when it can be reached. Or it reads the node's last state
+//!    before it was freed, which was after the walk had found it. By induction: the link to the
+//!    node was there at the moment that counts for the node above. So these moments are in the
+//!    order of the walk, and within the call.
 //! 3. If the key begins with the node's path, and the node has no link for its next byte, then by 1
 //!    the key was not in the tree at that moment. The same holds if the link leads to a leaf of
-//!    another key, or to a node whose path the key does not have. The walk may not notice the last
-//!    case where bytes are skipped, and go on. Then it ends at no leaf, or at a leaf whose key
-//!    begins with that path; this is another key, so the result is the same.
+//!    another key, or to a node whose path the key does not have. Where bytes are skipped, the walk
+//!    may not notice the last case, and go on. Then it ends at no leaf, or at a leaf whose key
+//!    begins with that path. This is another key, so the result is the same.
 //! 4. If the link leads to a leaf with the key, the leaf was in the tree when it was read, or just
 //!    before it was freed. Changes that the freeing session made to it meanwhile are not visible to
 //!    other sessions ([`mvrlu`](crate::mvrlu), *Two views*).
 //!
-//! No further argument is needed for nodes that are inserted in between or removed: inserting one
+//! Nodes that are inserted or removed between others need no further argument: inserting a node
 //! changes the link above, and not the nodes below.
 //!
 //! # Why a change is where it belongs
@@ -51,15 +52,15 @@
 //! A node that can be locked was not freed, so it can be reached; by 1, keys that begin with its
 //! path belong below it.
 //!
-//! - A key is added at a link of a node that leads nowhere: that node is locked, and the link read
-//!   again. If the node is full, it is freed, and the link above it, whose node is locked and which
-//!   is read again, leads to a larger one.
-//! - A key is added where another is, or a node whose path it does not have: the node of that link
-//!   is locked, and the link is read again. The link is enough to check, since the paths and keys
-//!   below it do not change.
+//! - A key is added at a link of a node that leads nowhere. That node is locked, and the link read
+//!   again. If the node is full, it is freed, and the link above it leads to a larger one. The node
+//!   of that link is locked, and the link is read again.
+//! - A key is added where there is another key, or a node whose path the key does not have. The
+//!   node of that link is locked, and the link is read again. The link is enough to check, since
+//!   the paths and keys below it do not change.
 //! - A value is replaced: its leaf is locked.
-//! - A key is removed: its leaf is freed, and the node of its link locked; if one or few links are
-//!   left there, the node is freed, and the one above is locked.
+//! - A key is removed. Its leaf is freed, and the node of its link locked. If one or few links are
+//!   left there, the node is freed, and the node above is locked.
 //!
 //! No thread waits for a lock, so there is no deadlock. In a snapshot or a transaction the tree is
 //! of one moment. If a link is locked and unchanged since the snapshot, it proves where a key
@@ -68,11 +69,11 @@
 //! # Source
 //!
 //! V. Leis, A. Kemper and T. Neumann, "The adaptive radix tree: ARTful indexing for main-memory
-//! databases", ICDE 2013, and V. Leis et al., "The ART of practical synchronization", DaMoN 2016,
-//! whose lock-coupled and optimistic trees keep in a node the bytes since the node above, and so
-//! change it when another node is inserted in between. Ours are: a node's whole path, which never
-//! changes; a replacement and the link to it in one transaction; the parts of a wide node; and
-//! links for keys that end at a node, in place of a byte that ends each key.
+//! databases", ICDE 2013, and V. Leis et al., "The ART of practical synchronization", DaMoN 2016.
+//! Their lock-coupled and optimistic trees store in a node the bytes since the node above, and so
+//! change the node when another is inserted between the two. Our own parts are a node's whole path,
+//! which never changes; a replacement and the link to it in one transaction; the parts of a wide
+//! node; and links for keys that end at a node, in place of a byte that ends each key.
 //!
 //! # Memory order
 //!
@@ -179,11 +180,11 @@ impl Art {
         }
     }
 
-    /// Puts a key in that a walk has not found.
+    /// Inserts a key that a walk has not found.
     ///
     /// # Safety
     ///
-    /// As of [`Seek::change`], in the session in which the walk was.
+    /// As for [`Seek::change`], in the session of the walk.
     unsafe fn insert<K: Datum + ArtKey, V: Datum, S: RawSession>(
         anchor: Link<Anchor>,
         session: &mut S,

@@ -7,8 +7,8 @@
 //!   Wide         path | end | 8 links to parts of 32 links each        96, and 288 for each part
 //! ```
 //!
-//! A part is an object of its own, so a new entry copies 32 links and not 256. If a node has no key
-//! in a part, the part does not exist.
+//! A part is an object of its own, so that a new entry copies 32 links and not 256. If a node has
+//! no key in a part, the part does not exist.
 
 use crate::collections::versioned::word::Word;
 use crate::session::Link;
@@ -30,7 +30,7 @@ pub enum Kind {
     FortyEight,
     /// To a node of any bytes.
     Wide,
-    /// To where the tree begins, which no node leads to.
+    /// To the root of the tree, to which no node leads.
     Anchor,
 }
 
@@ -71,7 +71,7 @@ impl Below {
         self.kind() == Some(Kind::Leaf)
     }
 
-    /// The link itself, of the type that its kind says.
+    /// The link itself, of the type for its kind.
     #[inline]
     pub fn link<T>(self) -> Link<T> {
         Link::from_ptr(self.0.as_ptr().map_addr(|address| address & !Self::BITS))
@@ -147,14 +147,14 @@ impl Path {
         self.depth as usize
     }
 
-    /// The bytes from a place on, if the node has all of them.
+    /// The bytes from an index on, if the node has all of them.
     #[inline]
     pub fn since(&self, from: usize) -> Option<&[u8]> {
         self.tail.get(TAIL.checked_sub(self.depth().saturating_sub(from))?..)
     }
 
-    /// Whether a key may begin with this path: from a place on, the bytes of the path that the node
-    /// keeps are the key's.
+    /// Whether a key may begin with this path: from an index on, the bytes of the path that the
+    /// node stores are equal to the key's.
     #[inline]
     pub fn admits(&self, key: &[u8], from: usize) -> bool {
         let depth = self.depth();
@@ -170,7 +170,7 @@ pub struct Node<const N: usize> {
     pub path: Path,
     /// From where the links end on, all 255.
     bytes: [u8; N],
-    /// The leaf of the key that is not longer than the path.
+    /// The leaf of the key that ends at the end of the path.
     pub end: Below,
     below: [Below; N],
 }
@@ -200,13 +200,13 @@ impl<const N: usize> Node<N> {
         self.below.partition_point(|below| !below.is_none())
     }
 
-    /// The place of the first byte that is not less.
+    /// The index of the first byte that is not less.
     #[inline]
     pub fn place(&self, byte: u8) -> usize {
         if N > 16 {
             hint::touch(&self.bytes);
         }
-        // All of them are compared, without a branch: several at a time.
+        // All bytes are compared, without a branch: several at a time.
         usize::from(self.bytes.iter().map(|&other| u8::from(other < byte)).sum::<u8>())
     }
 
@@ -252,7 +252,7 @@ impl<const N: usize> Node<N> {
         }
     }
 
-    /// Takes a byte out, or the key that ends here.
+    /// Removes a byte, or the key that ends here.
     pub fn remove(&mut self, byte: Option<u8>) {
         let Some(byte) = byte else {
             self.end = Below::NONE;
@@ -279,13 +279,13 @@ pub const PART: usize = 256 / PARTS;
 #[repr(C)]
 pub struct Wide {
     pub path: Path,
-    /// The leaf of the key that is not longer than the path.
+    /// The leaf of the key that ends at the end of the path.
     pub end: Below,
     /// The parts in which there are keys.
     pub parts: [Link<Part>; PARTS],
 }
 
-/// A part of a wide node. It goes with its last key, and with the node.
+/// A part of a wide node. It is freed with its last key, or with the node.
 #[derive(Clone, Copy)]
 pub struct Part {
     pub below: [Below; PART],

@@ -19,7 +19,7 @@ pub struct Slot {
 /// How a walk has ended.
 #[derive(Clone, Copy)]
 pub struct Way {
-    /// The link at which it has ended, and the link's target.
+    /// The link at which the walk has ended, and the link's target.
     pub slot: Slot,
     pub below: Below,
     /// The link to the node in which that is.
@@ -38,7 +38,7 @@ pub struct EndLeaf<'s, K, V> {
     pub is_there: bool,
 }
 
-/// The object at this place has changed since the session found what led there.
+/// The object has changed since the session found the link to it.
 pub struct Changed;
 
 /// Does the same with a link to a node of 4, 16 or 48 bytes, whose type the kind gives.
@@ -64,7 +64,7 @@ macro_rules! of_any_size {
 pub(super) use of_any_size;
 
 impl Art {
-    /// The path of a node. None for what is no node.
+    /// The path of a node; none for a leaf or an empty link.
     ///
     /// # Safety
     ///
@@ -167,8 +167,8 @@ impl Art {
         }
     }
 
-    /// The link to the node, leaf or nothing at which a key's path and another's part; they share
-    /// this many first bytes.
+    /// The link to the node, leaf or nothing at which a key's path differs from another key's; the
+    /// two have this many first bytes in common.
     ///
     /// # Safety
     ///

@@ -60,7 +60,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
 
     /// # Safety
     ///
-    /// As of [`check`](Self::check); the level is one of inner nodes.
+    /// As for [`check`](Self::check); the level consists of inner nodes.
     unsafe fn level_below<K: Datum + Ord, S: RawSession>(
         session: &S,
         level: &Level<K>,

@@ -1,6 +1,6 @@
-//! The end of an unused tree, in a domain that goes on.
+//! Frees an unused tree, in a domain that remains in use.
 //!
-//! Nodes are freed by transactions even so, since threads' logs may have versions of them, which
+//! Nodes are freed by transactions here, too, since threads' logs may have versions of them, which
 //! are discarded as usual.
 
 use super::node::{Anchor, Inner, Leaf};

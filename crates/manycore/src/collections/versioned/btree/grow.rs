@@ -1,4 +1,4 @@
-//! An entry more: where there is no room, nodes are divided, from the leaf upwards, in the
+//! Adds an entry. Where there is no room, nodes are divided, from the leaf upwards, in the
 //! transaction of the insertion.
 
 use super::node::{Anchor, Inner, Leaf};
@@ -14,7 +14,7 @@ pub(super) struct Parent<'s, K, const INNER: usize> {
 }
 
 impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
-    /// Inserts an entry into a locked leaf, at its place.
+    /// Inserts an entry into a locked leaf, at its position.
     ///
     /// # Safety
     ///
@@ -35,7 +35,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
             leaf.insert(at, key, value);
             return Ok(());
         }
-        // Keys that come in their order leave full leaves behind.
+        // Keys that are inserted in their order leave full leaves behind.
         let is_last = at == LEAF && leaf.end.next.is_null();
         let cut = if is_last { LEAF } else { LEAF / 2 };
         let first = if is_last { key } else { leaf.keys()[cut] };
@@ -56,12 +56,12 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         unsafe { Self::link::<K, S>(session, anchor, path, untyped(link), border, untyped(right)) }
     }
 
-    /// Makes a node's parent lead to another node as well, which is to the right of it from a key
-    /// on.
+    /// Adds a link to a node's parent, to another node, which is to the right of the first from a
+    /// key on.
     ///
     /// # Safety
     ///
-    /// In a session that has come over the path to the left node, and has locked that.
+    /// To be called in a session that has walked the path to the left node, and has locked that.
     unsafe fn link<K: Datum, S: RawSession>(
         session: &mut S,
         anchor: Link<Anchor>,
@@ -106,7 +106,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
     }
 
-    /// The node that leads to a node of the level below, and its index: this one, or one to the
+    /// The node that leads to a node of the level below, and its index: this node, or one to the
     /// right of it.
     ///
     /// # Safety

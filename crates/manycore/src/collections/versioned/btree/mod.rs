@@ -17,10 +17,10 @@
 //! # Why an operation on one key needs no snapshot
 //!
 //! A walk reads the latest version of each node, so a parent and its child may be of two moments. A
-//! node always begins at the same key: so the searched key is in it, or to its right, where its end
-//! says so. That also holds for a node that is freed meanwhile: it shows its contents at the time
-//! it was freed, which is after the walk has begun. So an answer from there is correct for that
-//! moment, which is within the call.
+//! node always begins at the same key. So the searched key is in the node that the walk reaches, or
+//! to its right, where the node's end says so. That also holds for a node that is freed meanwhile:
+//! it shows its contents at the time it was freed, which is after the walk has begun. So an answer
+//! from such a node is correct for that moment, which is within the call.
 //!
 //! A change locks the leaf, and checks again that the key is before its end. If so, the leaf is
 //! where the key belongs, since a leaf that was merged into another cannot be locked. It also locks
@@ -33,17 +33,18 @@
 //!
 //! # Keys
 //!
-//! A key that separates two leaves outlives the entry from which it comes. So it is a clone, and
-//! belongs to the border between the leaves: when these are merged, it is freed. Borders between
-//! inner nodes are also borders between leaves, and use the same keys.
+//! A key that separates two leaves remains when the entry from which it comes is removed. So it is
+//! a clone, and belongs to the border between the leaves: when these are merged, it is freed.
+//! Borders between inner nodes are also borders between leaves, and use the same keys.
 //!
 //! # Source
 //!
 //! P. L. Lehman and S. B. Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981,
 //! for ends and links to the right. V. Lanin and D. Shasha, "A symmetric concurrent B-tree
 //! algorithm", FJCC 1986, for merges into the left node. J. Kim et al., "MV-RLU: Scaling
-//! read-log-update with multi-versioning", ASPLOS 2019, have nodes of a tree as objects. Ours is
-//! that a split and its changes above are one transaction, so a tree of one moment is complete.
+//! read-log-update with multi-versioning", ASPLOS 2019, have nodes of a tree as objects. Our own
+//! part is that a split and its changes above are one transaction, so that a tree of one moment is
+//! complete.
 //!
 //! # Memory order
 //!
@@ -80,18 +81,18 @@ use crate::sync::mutation;
 use node::{Anchor, Inner, Leaf, read};
 pub use range::Range;
 
-/// A B+tree with this many entries in a leaf and this many keys in an inner node at most: at least
-/// 3 of both.
+/// A B+tree with at most this many entries in a leaf, and at most this many keys in an inner node:
+/// 3 or more of each.
 #[derive(Debug)]
 pub struct BPlus<const LEAF: usize, const INNER: usize>;
 
 /// Leaves of 512 bytes, inner nodes of 1 KiB.
 pub type Usual = BPlus<30, 61>;
 
-/// Levels of inner nodes: more than there is memory for.
+/// The largest number of levels of inner nodes: more than fit into any memory.
 const HEIGHT_MAX: usize = 32;
 
-/// The inner nodes that a walk has come over, the last one of each level.
+/// The inner nodes that a walk has passed, one for each level; the last one is at the lowest level.
 struct Path {
     nodes: [Link<()>; HEIGHT_MAX],
     length: usize,
@@ -107,7 +108,7 @@ impl Path {
         self.length += 1;
     }
 
-    /// The one of the lowest level. None if that is the leaves', and a leaf the root.
+    /// The node of the lowest level. None if a leaf is the root, or that level is the leaves'.
     fn pop<T>(&mut self) -> Option<Link<T>> {
         self.length = self.length.checked_sub(1)?;
         Some(Link::from_ptr(self.nodes[self.length].as_ptr()))
@@ -162,7 +163,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     }
 }
 
-/// How a key of the tree compares with the searched one.
+/// The order of a key of the tree and the searched one.
 #[inline]
 fn order<K: Borrow<Q>, Q: Ord + ?Sized>(key: &Q) -> impl Fn(&K) -> Ordering {
     move |of_tree| of_tree.borrow().cmp(key)

@@ -9,15 +9,15 @@ use crate::sync::hint;
 /// Where a tree begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
-    /// A leaf, or if there are inner nodes, one of them.
+    /// A leaf or, if there are inner nodes, one of these.
     pub root: Link<()>,
     /// How many levels of inner nodes there are.
     pub height: usize,
 }
 
-/// Up to where a node's keys go, and what comes then.
+/// The end of a node's keys, and the next node.
 pub struct End<K, N> {
-    /// All keys of the node are less than this, if there is a next node; that one begins here.
+    /// All keys of the node are less than this, if there is a next node, which begins here.
     pub high: Word<K>,
     /// The next node of its level.
     pub next: Link<N>,
@@ -31,7 +31,7 @@ pub struct Leaf<K, V, const N: usize> {
     values: [Word<V>; N],
 }
 
-/// Keys, and the child for each: below a child are the keys not less than its key.
+/// Keys, and a child for each: the keys below a child are not less than its key.
 pub struct Inner<K, const N: usize> {
     pub end: End<K, Self>,
     length: usize,
@@ -54,7 +54,7 @@ macro_rules! copied {
 }
 copied! { End<K, T> Leaf<K, V; N> Inner<K; N> }
 
-/// A word of a node whose head alone a session has charged.
+/// Reads a word of a node of which the session has charged only the head.
 #[inline]
 pub fn read<T>(word: &Word<T>) -> &Word<T> {
     hint::touch(word);
@@ -91,7 +91,7 @@ impl<K: Datum, T> End<K, T> {
 }
 
 impl<K, V, const N: usize> Leaf<K, V, N> {
-    /// How many bytes of a leaf are before its values.
+    /// The number of a leaf's bytes that are before its values.
     pub const VALUES: usize = core::mem::offset_of!(Self, values);
 }
 
@@ -151,7 +151,7 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
         entry
     }
 
-    /// The entries from a place on, which the leaf has no longer, in another leaf with its end.
+    /// Moves the entries from an index on into another leaf, with this leaf's end.
     pub fn split_off(&mut self, at: usize) -> Self {
         let mut right = Self { end: self.end, ..Self::new() };
         right.append(&self.keys[at..self.length], &self.values[at..self.length]);
@@ -166,7 +166,7 @@ impl<K: Datum, V: Datum, const N: usize> Leaf<K, V, N> {
         self.length = end;
     }
 
-    /// Appends the entries and takes the end of the next leaf. There is room for them.
+    /// Appends the entries of the next leaf, and takes over its end. There is room for the entries.
     pub fn merge(&mut self, right: &Self) {
         self.append(right.keys(), right.values());
         self.end = right.end;
@@ -180,7 +180,7 @@ impl<K: Datum, const N: usize> Inner<K, N> {
         Self { end: End::NONE, length: 0, first, keys, below }
     }
 
-    /// How many keys there are: one fewer than nodes below.
+    /// The number of keys: one fewer than the nodes below.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -200,7 +200,7 @@ impl<K: Datum, const N: usize> Inner<K, N> {
         *below
     }
 
-    /// The place of the node below which a key is.
+    /// The index of the node below which a key is.
     ///
     /// # Safety
     ///
@@ -212,12 +212,12 @@ impl<K: Datum, const N: usize> Inner<K, N> {
         self.keys().partition_point(is_not_after)
     }
 
-    /// The place of a node, if it is below this one.
+    /// The index of a node, if it is below this one.
     pub fn position(&self, node: Link<()>) -> Option<usize> {
         (0..=self.length).find(|&place| self.at(place) == node)
     }
 
-    /// Has a node be after that at a place, from a key on. There is room.
+    /// Inserts a node after an index, for the keys from a key on. There is room for it.
     pub fn insert(&mut self, after: usize, key: Word<K>, node: Link<()>) {
         insert(&mut self.keys, self.length, after, key);
         insert(&mut self.below, self.length, after, node);

@@ -19,13 +19,13 @@ fn is_small(length: usize, room: usize) -> bool {
     length < room.div_ceil(4)
 }
 
-/// Whether two, with this many keys in the end, have few enough together. One without any can
-/// always go.
+/// Whether two nodes, with this many keys in the end, have few enough together. One without any key
+/// can always be removed.
 fn are_few([one, other]: [usize; 2], both: usize, room: usize) -> bool {
     both <= room * 3 / 4 || both <= room && (one == 0 || other == 0)
 }
 
-/// Two neighbours, and the place of the left one in their parent.
+/// Two neighbours, and the index of the left one in their parent.
 struct Pair<T> {
     left: Link<T>,
     right: Link<T>,
@@ -86,8 +86,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
                 are_few(lengths, lengths[0] + lengths[1], LEAF)
             });
             let Some(pair) = few else {
-                // An inner node with this leaf as its only child: it should have been merged
-                // before, and was not.
+                // This is an inner node with the leaf as its only child: it should have been merged
+                // before.
                 return match is_alone {
                     true => Self::shrink_above::<K, S>(session, anchor, path, above),
                     false => Ok(()),
@@ -115,11 +115,12 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
     }
 
-    /// The same for an inner node, and those above it. A root with only one child is removed.
+    /// Does the same for an inner node, and for those above it. A root with only one child is
+    /// removed.
     ///
     /// # Safety
     ///
-    /// In a session that has come over the path to the node.
+    /// To be called in a session that has walked the path to the node.
     unsafe fn shrink_above<K: Datum, S: RawSession>(
         session: &mut S,
         anchor: Link<Anchor>,
@@ -166,7 +167,7 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         }
     }
 
-    /// Has the tree one level fewer, if this is its root and leads to one node only.
+    /// Removes one level of the tree, if this node is its root and leads to only one node.
     ///
     /// # Safety
     ///

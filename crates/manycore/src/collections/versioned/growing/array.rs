@@ -1,5 +1,5 @@
-//! Buckets side by side: finding one needs only the look-up of its array, and no other data shares
-//! its cache lines.
+//! Buckets in arrays: finding a bucket needs only its array's address, and no other data is in its
+//! cache lines.
 
 use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
@@ -10,8 +10,8 @@ use crate::sync::hint;
 /// An object that is a bucket.
 pub(super) type EmbeddedBucket<K, V> = Embedded<Bucket<K, V>>;
 
-/// Arrays begin at multiples of this: two lines, which a bucket fills, and which some processors
-/// fetch together.
+/// Arrays begin at multiples of this size: two lines, which a bucket fills, and which some
+/// processors fetch together.
 const ALIGN: usize = 128;
 
 /// Bytes before an array, for where its memory begins.
@@ -43,7 +43,7 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut EmbeddedBucket<K
         let array = memory.add(BEFORE + (memory.addr() + BEFORE).wrapping_neg() % ALIGN);
         array.cast::<*mut u8>().sub(1).write(memory);
         let places = array.cast::<EmbeddedBucket<K, V>>();
-        // All zero bytes are such buckets; the model checker's are larger.
+        // Zero bytes are such buckets; the model checker's are larger.
         #[cfg(loom)]
         (0..length)
             .for_each(|index| places.add(index).write(EmbeddedBucket::new(Bucket::absent())));
@@ -55,7 +55,7 @@ pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut EmbeddedBucket<K
 ///
 /// # Safety
 ///
-/// It is from [`allocate`], of this length, and no thread has it any more.
+/// The array comes from [`allocate`], with this length, and no thread can use it any more.
 pub(super) unsafe fn free<K, V>(array: *mut EmbeddedBucket<K, V>, length: usize) {
     // SAFETY: `allocate` has made the memory with the layout of this length, and has written its
     // address into the word before; no thread has the array any more (contract of this function).

@@ -9,18 +9,18 @@ use core::mem::MaybeUninit;
 use super::tags::{self, Tags};
 use crate::session::{Conflict, Link, RawSession};
 
-/// How many words for entries make an object 128 bytes large.
+/// The number of words for entries with which an object takes 128 bytes.
 const WORDS: usize = 12;
 
 /// Invariant: the first `length` entries are written, and have the tags of their keys; all other
-/// tags are 0. A bucket of all zero bytes does not exist yet.
+/// tags are 0. A bucket of zero bytes does not exist yet.
 #[repr(C)]
 pub struct Bucket<K, V> {
     /// The first entry of the chain.
     more: Link<Entry<K, V>>,
     tags: Tags,
-    /// One more than the level, which is the number of the hash's bits in the bucket's number. 0 if
-    /// the bucket does not exist yet.
+    /// One more than the level; 0 if the bucket does not exist yet. The level is the number of the
+    /// hash's bits in the bucket's number.
     level_plus_1: u8,
     /// How many entries there are here.
     length: u8,
@@ -99,7 +99,7 @@ impl<K: Copy, V: Copy> Bucket<K, V> {
         self.level_plus_1 - 1
     }
 
-    /// The number that a bucket of this level has for keys with this hash.
+    /// The number of the bucket of this level for keys with this hash.
     #[inline]
     pub fn number_of(&self, hash: usize) -> usize {
         hash & ((1 << self.level()) - 1)
@@ -246,11 +246,11 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
         unsafe { self.find(session, hash, |of_entry| of_entry == key) }.map(|(_, value)| *value)
     }
 
-    /// Gives the key a value, unless it has one that has to be kept; returns the old one.
+    /// Gives the key a value, unless the key has one that must be kept; returns the old value.
     ///
     /// # Safety
     ///
-    /// In the session in which the bucket is locked: it is the copy.
+    /// To be called in the session in which the bucket is locked; it is the copy.
     pub unsafe fn insert<S: RawSession>(
         &mut self,
         session: &mut S,
@@ -284,8 +284,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
 }
 
 impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
-    /// Splits one bucket off another: it gets the keys whose hashes have the next bit set. Returns
-    /// whether it did so: it does not if the chain has more entries than may be freed.
+    /// Splits off another bucket, which gets the keys whose hashes have the next bit set. Returns
+    /// false, and splits off none, if the chain has more entries than may be freed.
     ///
     /// # Safety
     ///

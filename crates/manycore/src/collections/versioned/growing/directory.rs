@@ -11,7 +11,7 @@ use crate::session::Link;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{CachePadded, array_of, order};
 
-/// How often the number of buckets may double: to more than there is memory for. The model checker
+/// How often the number of buckets may double: to more than fit into any memory. The model checker
 /// has to keep account of each array.
 const DOUBLINGS: usize = if cfg!(loom) { 3 } else { 48 };
 
@@ -30,9 +30,9 @@ pub struct Directory<K, V, S = Mixing> {
     /// The other arrays. The first [`PARTS`] together are as long as the first array, the next ones
     /// as long as all before them.
     arrays: [AtomicPtr<EmbeddedBucket<K, V>>; DOUBLINGS * PARTS],
-    /// How many buckets there were at first, a power of two. They are there from the beginning.
+    /// The number of buckets at first, a power of two. They exist from the beginning.
     first: usize,
-    /// How many keys there may be for each bucket before there are more of those.
+    /// The number of keys for each bucket above which the table grows.
     load: usize,
     /// The number of claimed buckets. All threads read it; the thread that makes the table grow
     /// writes it.
@@ -85,7 +85,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         self.first
     }
 
-    /// The bucket in which keys with this hash are if all claimed buckets have been split off.
+    /// The bucket that has the keys with this hash if all claimed buckets have been split off.
     #[inline]
     pub(super) fn guess(&self, hash: usize) -> usize {
         let buckets = self.buckets();
@@ -94,7 +94,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         if number < buckets { number } else { hash & ((1 << level) - 1) }
     }
 
-    /// The bucket off which this one is split; this one is not among the first buckets.
+    /// The bucket from which this one is split off; this one is not among the first buckets.
     #[inline]
     pub(super) fn parent(&self, number: usize) -> usize {
         number & !(1 << number.ilog2())
@@ -119,7 +119,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         (&self.arrays[doubling * PARTS + part], number >> shift << shift, 1 << shift)
     }
 
-    /// Where the bucket is; null if this thread does not know its array yet.
+    /// The address of the bucket; null if this thread does not know its array yet.
     #[inline]
     pub(super) fn place(&self, number: usize) -> Link<Bucket<K, V>> {
         let (array, start, _) = self.array_of_number(number);
@@ -133,7 +133,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         EmbeddedBucket::link(unsafe { places.add(number - start) })
     }
 
-    /// The same, of a bucket whose array is made if there is none.
+    /// Does the same, and makes the bucket's array if there is none.
     pub(super) fn place_or_make(&self, number: usize) -> Link<Bucket<K, V>> {
         if self.place(number).is_null() {
             self.make(number);
@@ -156,10 +156,10 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         }
     }
 
-    /// The places of all allocated buckets, whether or not they are split off yet.
+    /// The addresses of all allocated buckets, whether or not they are split off yet.
     pub(super) fn places(&self) -> impl Iterator<Item = Link<Bucket<K, V>>> {
         // Buckets without memory have higher numbers than those with memory, except for arrays that
-        // failed to be made.
+        // could not be made.
         let last = self.buckets().next_power_of_two();
         (0..last).map(|number| self.place(number)).filter(|place| !place.is_null())
     }

@@ -1,4 +1,4 @@
-//! The end of a table, in a domain that goes on.
+//! Frees an unused table, in a domain that remains in use.
 
 use alloc::boxed::Box;
 
@@ -11,15 +11,15 @@ where
     V: Copy + Send + Sync + 'static,
     H: Send + Sync + 'static,
 {
-    /// Frees the contents of entries, in as many transactions as that takes, of a table that no
+    /// Frees the contents of entries, in as many transactions as necessary, of a table that no
     /// session will find any more. The table's memory contains the buckets, and threads' logs may
-    /// have versions of them. So that memory goes to the domain, which frees it when no thread uses
-    /// it any more.
+    /// have versions of them. So that memory is given to the domain, which frees it when no thread
+    /// uses it any more.
     ///
     /// # Safety
     ///
-    /// The handle is in no session, and of the domain to which the buckets belong. `free` frees an
-    /// entry's contents.
+    /// The handle is in no session, and belongs to the buckets' domain. `free` frees an entry's
+    /// contents.
     pub(in crate::collections) unsafe fn dismantle<S: RawSession>(
         table: Box<Self>,
         handle: &mut S,

@@ -1,10 +1,10 @@
-//! Buckets that become more: one is divided now and then, in a transaction.
+//! A growing number of buckets: now and then one is split, in a transaction.
 //!
 //! # Idea
 //!
-//! A bucket is one object with its entries in it, and an operation on one key reads or writes only
-//! one version of it. Its number is formed by the lowest bits of its keys' hashes, and its *level*
-//! is the number of those bits:
+//! A bucket is one object that contains its entries, and an operation on one key reads or writes
+//! only one version of it. Its number is formed by the lowest bits of its keys' hashes, and its
+//! *level* is the number of those bits:
 //!
 //! ```text
 //!   bucket 1, level 2 ( ..01 )                    bucket 1, level 3 ( .001 )
@@ -17,46 +17,46 @@
 //!                                                +----------------------+
 //! ```
 //!
-//! Buckets are split off in the order of their numbers. Each is split off the bucket whose number
-//! is the same without the highest bit. So the number of buckets determines where a key is, but
-//! only as a guess. A thread that comes to a bucket reads its level, which is a part of the version
-//! that the session sees, and goes on to the bucket where the key belongs according to that level.
-//! If the session does not see the bucket yet, the thread goes to the one off which it will be
-//! split. So a snapshot sees the table as it was, however much it has grown since.
+//! Buckets are split off in the order of their numbers. A bucket is split off from the one whose
+//! number is the same without the highest bit. So the number of buckets determines where a key is,
+//! but only as a guess. A thread that comes to a bucket reads the level in the version that its
+//! session sees, and goes on to the bucket where the key belongs according to that level. If the
+//! session does not see the bucket yet, the thread goes to the one from which it will be split off.
+//! So a snapshot sees the table as it was, however much it has grown since.
 //!
-//! A split is a transaction on two buckets, so that readers see it at once or not at all, and never
-//! wait. A thread that has inserted a key makes the split if it finds that there are too many keys
+//! A split is a transaction on two buckets. So readers see it as a whole or not at all, and never
+//! wait. A thread that has inserted a key splits a bucket if it finds that there are too many keys
 //! for the number of buckets.
 //!
-//! Entries that do not fit into a bucket hang in a chain from it. They change only in sessions that
-//! have locked the bucket. When an entry of the bucket is removed, the first of the chain takes its
-//! place: that locks two objects, however long the chain is. A reader that walks the chain from an
-//! older version of the bucket still finds the first entry in it, and no reader sees a half-split
-//! bucket.
+//! Entries that do not fit into a bucket are in a chain, to which the bucket leads. They change
+//! only in sessions that have locked the bucket. When an entry of the bucket is removed, the first
+//! of the chain takes its place: that locks two objects, however long the chain is. A reader that
+//! walks the chain from an older version of the bucket still finds the first entry in it, and no
+//! reader sees a half-split bucket.
 //!
-//! A bucket is split by freeing its chain and making two. If the chain has more entries than one
-//! transaction can free ([`RawSession::locks_max`]: 15,555 with MV-RLU's usual logs, any number
-//! with RLU), the bucket stays as it is, and no bucket is split off it; all other buckets go on.
-//! That happens only with that many keys whose hashes are equal, which no number of buckets would
-//! separate.
+//! To split a bucket, a transaction frees its chain and makes two. If the chain has more entries
+//! than one transaction can free ([`RawSession::locks_max`]: 15,555 with MV-RLU's default logs, any
+//! number with RLU), the bucket stays as it is, and no bucket is split off from it; all other
+//! buckets are split as usual. That happens only with that many keys whose hashes are equal, which
+//! no number of buckets would separate.
 //!
-//! Buckets lie side by side in arrays, so a bucket's address follows from its number: there is one
-//! array for the first buckets, and eight for each doubling.
+//! Buckets are in arrays, so a bucket's address follows from its number: there is one array for the
+//! first buckets, and eight for each doubling.
 //!
 //! # Source
 //!
 //! W. Litwin, "Linear hashing: a new tool for file and table addressing", VLDB 1980, for the order
 //! in which buckets are split; R. Fagin, J. Nievergelt, N. Pippenger and H. R. Strong, "Extendible
 //! hashing", TODS 1979, for levels; M. Kulukundis, "Designing a fast, efficient, cache-friendly
-//! hash table, step by step", CppCon 2017, for a byte of each entry's hash. That a split is a
-//! transaction of MV-RLU is ours.
+//! hash table, step by step", CppCon 2017, for a byte of each entry's hash. Our own part is that a
+//! split is a transaction of MV-RLU.
 //!
 //! # Memory order
 //!
-//! The contents of a bucket are ordered by its mechanism. An array, whose buckets do not exist yet,
-//! is released when it is made, and acquired by a thread that looks for one of its buckets. The
-//! number of buckets and that of keys are guesses: a thread that does not know an array yet goes to
-//! the bucket off which the searched one is split.
+//! The sessions' mechanism orders the contents of a bucket. An array, whose buckets do not exist
+//! yet, is released when it is made, and acquired by a thread that searches for one of its buckets.
+//! The number of buckets and that of keys are guesses: a thread that does not know an array yet
+//! goes to the bucket from which the searched one is split off.
 //!
 //! # Cost
 //!
@@ -70,7 +70,7 @@
 //! # When not to use it
 //!
 //! For entries of more than some ten bytes, which are then mostly in chains. For keys that an
-//! attacker may choose to collide, unless the hasher has a secret. It never shrinks.
+//! attacker may choose to collide, unless the hasher has a secret. The table never shrinks.
 
 mod any;
 mod array;
@@ -90,7 +90,7 @@ pub(in crate::collections) use bucket::Bucket;
 use bucket::Entry;
 pub use directory::Directory;
 
-/// Keys are spread over buckets, which become more. `S` makes their hashes.
+/// Keys in a growing number of buckets. `S` makes their hashes.
 #[derive(Debug)]
 pub struct Growing<S = Mixing>(PhantomData<fn() -> S>);
 
@@ -104,7 +104,7 @@ impl Arrangement for Growing {
     }
 }
 
-/// How many keys are inserted or removed at most before a thread tells of them.
+/// The largest number of keys that a thread inserts or removes before it reports them.
 pub(in crate::collections) const UNTOLD: isize = 32;
 
 /// What keeps a bucket from being split off now.
@@ -113,8 +113,8 @@ enum Split {
     Done,
     /// This one has to be split off before.
     After(usize),
-    /// More entries hang from a bucket than one transaction can split. It stays as it is, and no
-    /// bucket is split off it.
+    /// The bucket's chain has more entries than one transaction can split. The bucket stays as it
+    /// is, and no bucket is split off from it.
     Refused,
 }
 
@@ -122,12 +122,12 @@ impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
     /// Creates a table without entries, with room for this many. It grows when there are more than
     /// this many entries for each bucket.
     pub(in crate::collections) fn with_load(domain: M, keys: usize, load: usize) -> Self {
-        // Not more than are needed: the others come with the keys.
+        // Not more than are needed: the others are split off when keys are inserted.
         let first = 1 << (keys / load.max(1)).max(1).ilog2();
         Self { domain, parts: Directory::new(first, load, Mixing) }
     }
 
-    /// The same, with as many keys for each bucket as fill half of it.
+    /// Does the same, with as many keys for each bucket as fill half of it.
     pub(in crate::collections) fn with_room(domain: M, keys: usize) -> Self {
         Self::with_load(domain, keys, Bucket::<K, V>::ROOM / 2)
     }
@@ -139,8 +139,8 @@ impl<K: Copy, V: Copy, M: Sessions> Versioned<K, V, M, Growing> {
 }
 
 impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
-    /// The bucket in which keys with this hash are, as the session sees it: its address, its
-    /// number, and its contents.
+    /// The bucket of keys with this hash, as the session sees it: its address, its number, and its
+    /// contents.
     ///
     /// # Safety
     ///
@@ -169,7 +169,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     ///
     /// # Safety
     ///
-    /// In no session; the handle is one of the domain to which the buckets belong.
+    /// The caller is in no session; the handle belongs to the buckets' domain.
     #[cold]
     pub(in crate::collections) unsafe fn grow<S: RawSession>(&self, handle: &mut S, splits: isize) {
         for _ in 0..splits {
@@ -182,7 +182,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
 
     /// Splits off a claimed bucket, unless that was done already. Several threads may try: the
     /// thread that has claimed it may be slow, and a bucket of the next round may have to be split
-    /// off it. If one of the buckets has too many entries to be split, it stays.
+    /// off from it. If one of the buckets has too many entries, it stays as it is.
     ///
     /// # Safety
     ///
@@ -204,8 +204,8 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
         }
     }
 
-    /// Splits off a bucket in an open session, if the bucket off which it is split exists, and has
-    /// no more than this many entries in its chain.
+    /// Splits off a bucket in an open session, if the bucket from which it is split off exists, and
+    /// has no more than this many entries in its chain.
     ///
     /// # Safety
     ///
@@ -304,12 +304,12 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
 const CHAINED: usize = 128;
 
 impl<K: Copy, V: Copy, H> Directory<K, V, H> {
-    /// Calls `f` with each entry of a bucket, and of those that were split off it, until it returns
-    /// false; returns whether it never did.
+    /// Calls `f` with each entry of a bucket, and of those that were split off from it, until `f`
+    /// returns false; returns whether it never did.
     ///
     /// # Safety
     ///
-    /// In a snapshot of the domain to which the buckets belong; the bucket is there.
+    /// The caller is in a snapshot of the buckets' domain, and the bucket exists.
     unsafe fn visit<'s, S: RawSession>(
         &self,
         session: &'s S,

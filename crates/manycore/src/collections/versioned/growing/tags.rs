@@ -1,5 +1,5 @@
-//! A byte of the hash of each entry of a bucket, side by side: a thread that looks for a key reads
-//! only the entries with a matching byte, which are very probably the key's.
+//! A byte of the hash of each entry of a bucket. A thread that searches for a key reads only the
+//! entries with an equal byte, of which very probably one is the key's.
 
 /// For this many entries.
 pub(super) const MOST: usize = 14;
@@ -13,14 +13,15 @@ const EACH: u128 = u128::MAX / 0xFF;
 /// The highest bit of each byte.
 const HIGH: u128 = EACH << 7;
 
-/// The tag of keys with this hash. It is made of bits that do not choose the bucket, as long as
-/// there are less than 2^32 buckets.
+/// The tag of keys with this hash. It consists of bits that do not choose the bucket, if there are
+/// less than 2^32 buckets.
 #[inline]
 fn tag(hash: usize) -> u8 {
     (hash >> (usize::BITS / 2)) as u8 | 1 << 7
 }
 
-/// The highest bit of each byte of this value that is a tag, or 0.
+/// For each byte of this value, its highest bit is set if the byte is the tag; all other bits are
+/// 0.
 #[inline]
 fn same(bytes: u128, tag: u8) -> u128 {
     // A byte that is 0 differs from the tag in its highest bit. Another tag differs in lower bits,
@@ -31,7 +32,7 @@ fn same(bytes: u128, tag: u8) -> u128 {
 }
 
 impl Tags {
-    /// Which entries' keys may have this hash, in ascending order.
+    /// The entries whose keys may have this hash, in ascending order.
     #[inline]
     pub fn like(&self, hash: usize) -> impl Iterator<Item = usize> {
         let mut bytes = [0; size_of::<u128>()];

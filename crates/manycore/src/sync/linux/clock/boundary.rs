@@ -1,5 +1,5 @@
-//! The largest difference of the CPUs' counters: two threads on two CPUs send each other their
-//! counters' values.
+//! The largest difference of the CPUs' counters. To measure it, two threads on two CPUs send each
+//! other their counters' values.
 #![expect(clippy::disallowed_methods, reason = "part of what `sync::hint` is built on")]
 
 extern crate std;
@@ -16,21 +16,21 @@ use crate::sync::CachePadded;
 /// Up to this number of CPUs all pairs are measured; with more, each against the first one.
 const PAIRS_MAX: usize = 8;
 
-/// The least number of messages each way; up to `ROUNDS` while there is time.
+/// The least number of messages in each direction; up to `ROUNDS` while there is time.
 const ROUNDS_MIN: u32 = 10;
 const ROUNDS: u32 = 2000;
 const TICKS_MAX: u64 = 10_000_000;
 
-/// A message that took longer than this waited for a CPU, on a busy machine; as a boundary it would
-/// make all sessions wait as long. It is tried again, `TRIES` times.
+/// A message that took longer than this probably waited for a CPU, on a busy machine. As a boundary
+/// its duration would make all sessions wait as long. So it is measured again, up to `TRIES` times.
 const PLAUSIBLE: u64 = 200_000;
 const TRIES: u32 = 50;
 
-/// The boundary, measured once; none if threads cannot be put onto CPUs, or there is one CPU only.
+/// The boundary, measured once; none if threads cannot be bound to CPUs, or there is only one CPU.
 pub fn boundary() -> Option<u64> {
     static BOUNDARY: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
     *BOUNDARY.get_or_init(|| {
-        // A thread of its own, because it is bound to CPUs.
+        // This thread is new, because it is bound to CPUs.
         thread::spawn(measure).join().ok().flatten()
     })
 }
@@ -42,8 +42,8 @@ fn measure() -> Option<u64> {
         let pairs = (0..cpus.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
         return pairs.map(|(a, b)| between(a, b)).collect::<Option<Vec<_>>>()?.into_iter().max();
     }
-    // With CPUs that were only measured against the first one, two of them differ by at most the
-    // sum of the two largest differences from the first.
+    // If CPUs were only measured against the first one, any two of them differ by at most the sum
+    // of the two largest differences from the first.
     let mut of_first = (1..cpus.len()).map(|a| between(a, 0)).collect::<Option<Vec<_>>>()?;
     of_first.sort_unstable();
     Some(of_first.iter().rev().take(2).sum())
@@ -68,21 +68,22 @@ fn run_on(cpu: usize) -> bool {
     unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) == 0 }
 }
 
-/// One thread's message to the other: its counter; 0 when that has been read. On several lines in
-/// turn, because the duration of a message depends on the line's home.
+/// The message of one thread to the other: its counter, or 0 when the other has read it. The
+/// messages use several lines in turn, because the duration of a message depends on the line's
+/// home.
 type Message = CachePadded<AtomicU64>;
 const LINES: usize = 8;
 
 /// No more messages.
 const END: u64 = u64::MAX;
 
-/// The larger of the differences in both directions; none if a thread cannot be put onto its CPU.
+/// The larger of the differences in both directions; none if a thread cannot be bound to its CPU.
 fn difference(a: usize, b: usize) -> Option<u64> {
     Some(one_way(a, b)?.max(one_way(b, a)?))
 }
 
-/// By how much a message from one CPU is older than the counter of the other when it arrives, at
-/// least.
+/// The age of a message from one CPU when it arrives at the other, by the counters of the two: the
+/// smallest age measured.
 fn one_way(from: usize, to: usize) -> Option<u64> {
     let mut least = least_of_many(from, to)?;
     for _ in 1..TRIES {

@@ -7,12 +7,12 @@ mod boundary;
 use super::atomic::{AtomicPtr, AtomicU64};
 use super::atomic::{AtomicU32, Ordering};
 
-/// Where ticks come from once this process may not read the counter; null before.
+/// The function that gives ticks when this process may not read the counter; null if it may.
 #[cfg(target_arch = "x86_64")]
 static OTHER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
-/// From now on ticks permanently come from `other`: Linux can forbid a thread to read the counter
-/// (`PR_SET_TSC`, seccomp's strict mode), and ends it by SIGSEGV if it does.
+/// Takes ticks from `other` from now on, for the rest of the process. Linux can forbid a thread to
+/// read the counter (`PR_SET_TSC`, seccomp's strict mode), and sends it SIGSEGV if it does.
 #[cfg(target_arch = "x86_64")]
 pub fn replace(other: extern "C" fn() -> u64) {
     // Release: partner of the Acquire in `replaced`, so that a thread that finds the clock finds it
@@ -29,9 +29,9 @@ pub(in crate::sync) fn replaced() -> Option<extern "C" fn() -> u64> {
     unsafe { core::mem::transmute(other) }
 }
 
-/// Now, in ticks: the time-stamp counter, constant-rate and synchronised between CPUs on any
-/// machine of the last fifteen years. Not serialising: good for intervals of a hundred ticks and
-/// more.
+/// Now, in ticks of the time-stamp counter, which has a constant rate and is synchronised between
+/// CPUs on any machine of the last fifteen years. Reading it does not serialise execution, so it is
+/// exact enough for intervals of a hundred ticks and more.
 #[inline]
 pub fn now() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -56,8 +56,8 @@ pub fn has_passed(start: u64, ticks: u64) -> bool {
     now().wrapping_sub(start) > ticks
 }
 
-/// Ticks in nanoseconds, to a hundredth. On x86-64 their length is measured at the first
-/// call, which asks the system for the time, and lasts until 20 us after [`prepare`], or 20 us.
+/// Ticks in nanoseconds, to a hundredth. On x86-64 the first call measures the length of a tick,
+/// for which it asks the system for the time. It returns 20 us after [`prepare`], or after 20 us.
 #[inline]
 pub fn nanoseconds(ticks: u64) -> u64 {
     let length = match LENGTH.load(Ordering::Relaxed) {
@@ -67,18 +67,21 @@ pub fn nanoseconds(ticks: u64) -> u64 {
     ((u128::from(ticks) * u128::from(length)) >> FRACTION) as u64
 }
 
-/// How long a tick is, in nanoseconds with a [`FRACTION`]; 0 if that is not known yet.
-/// Relaxed throughout: it depends on no other memory. It is set once: another would let time jump.
+/// The length of a tick, in nanoseconds with a [`FRACTION`]; 0 if that is not known yet. It is set
+/// once, because another value would let time jump.
+///
+/// Relaxed throughout: the length depends on no other memory.
 static LENGTH: AtomicU32 = AtomicU32::new(0);
-/// A tick of 1 us has room, and one of 200 ps is known to a millionth.
+/// With this fraction the number has room for a tick of 1 us, and gives one of 200 ps to a
+/// millionth.
 const FRACTION: u32 = 22;
 
 #[cfg(target_arch = "x86_64")]
 #[cold]
 fn measured_length() -> u32 {
     const NANOSECONDS: u64 = 20_000;
-    // The longest wait if the system does not tell the time. Then ticks are taken for those of
-    // 2.5 GHz.
+    // The longest wait if the system does not tell the time. Afterwards a tick is assumed to be
+    // that of 2.5 GHz.
     const TICKS: u64 = 1_000_000;
     // Acquire: partner of the Release in `prepare`.
     let start = match FIRST[0].load(Ordering::Acquire) {
@@ -107,12 +110,12 @@ fn set_length(length: u64) -> u32 {
     set.map_or_else(|first| first, |_| length)
 }
 
-/// The first read of both clocks: the time in nanoseconds, 0 if there was none, and ticks.
+/// The first read of both clocks: the time in nanoseconds (0 if there was none), and ticks.
 #[cfg(target_arch = "x86_64")]
 static FIRST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Begins to measure the length of a tick, for a thread that does other work before it needs the
-/// result; returns the result of [`both`].
+/// Begins to measure the length of a tick. For a thread that does other work before it needs the
+/// result. Returns the result of [`both`].
 #[cfg(target_arch = "x86_64")]
 pub fn prepare() -> (u64, u64) {
     let (time, ticks) = both();
@@ -122,8 +125,8 @@ pub fn prepare() -> (u64, u64) {
     (time, ticks)
 }
 
-/// The monotonic clock in nanoseconds, and the counter at the same time: the shortest of three
-/// looks, because a thread that does not run between the two finds them far apart.
+/// The monotonic clock in nanoseconds, and the counter at the same time. It takes the shortest of
+/// three reads, because the two clocks differ if the thread loses its CPU between them.
 #[cfg(target_arch = "x86_64")]
 pub fn both() -> (u64, u64) {
     let look = || {
@@ -144,8 +147,9 @@ fn measured_length() -> u32 {
     set_length((1_000_000_000 << FRACTION) / frequency.max(1))
 }
 
-/// [`now`], not before what comes earlier in the program is done, and before anything that comes
-/// later begins. Stores may still be on their way: put a read-modify-write in between.
+/// Reads the counter as [`now`] does, after all instructions before it are done, and before any
+/// later one begins. Stores may not be visible yet: if they have to be, put a read-modify-write in
+/// between.
 #[inline]
 pub fn ordered() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -168,8 +172,8 @@ pub fn ordered() -> u64 {
     }
 }
 
-/// By how much two CPUs' counters may differ at most, in ticks: measured at the first call. None
-/// where that is not possible.
+/// The largest difference of two CPUs' counters, in ticks. The first call measures it. None where
+/// that is not possible.
 pub fn boundary() -> Option<u64> {
     #[cfg(feature = "std")]
     return boundary::boundary();

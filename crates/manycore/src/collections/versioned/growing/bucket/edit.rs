@@ -7,7 +7,7 @@ use core::ptr::null_mut;
 use super::{Bucket, Entry};
 use crate::session::{Conflict, Link, RawSession};
 
-/// Where an entry of a bucket is that a session has locked.
+/// The location of an entry in a bucket that a session has locked.
 pub enum Spot<K, V> {
     Here(usize),
     InChain(Link<Entry<K, V>>),
@@ -160,7 +160,8 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
                 }
             };
             let old = self.entries()[index];
-            // One entry of the chain takes its room. Steps that may fail, or panic, come first.
+            // An entry of the chain takes the removed entry's place. Steps that may fail, or panic,
+            // come first.
             let moved = (!self.more.is_null()).then(|| {
                 let Entry { key, value, .. } = *session.deref(self.more);
                 (hash_of(&key), key, value)
@@ -179,8 +180,8 @@ impl<K: Copy + Hash, V: Copy> Bucket<K, V> {
         }
     }
 
-    /// Takes an entry out of the chain: the first one gets its place. If it fails, nothing has
-    /// happened.
+    /// Removes an entry from the chain: the first one gets its place. If this fails, nothing has
+    /// changed.
     ///
     /// # Safety
     ///
