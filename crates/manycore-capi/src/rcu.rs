@@ -334,8 +334,8 @@ unsafe fn register(
     let Some(rcu) = (unsafe { rcu.as_ref() }).filter(|_| !out.is_null()) else {
         return Status::Null;
     };
-    // Relaxed, both: a count. A destructor that the end of the domain runs finds the mark, which
-    // its own thread has made.
+    // Relaxed, both: this is a count. A destructor that runs at the end of the domain finds the
+    // mark, which its own thread has made.
     if rcu.threads.fetch_add(1, Ordering::Relaxed) >= ENDED {
         rcu.threads.fetch_sub(1, Ordering::Relaxed);
         return Status::Invalid;

@@ -1,4 +1,4 @@
-//! The network card: the default route's, or one that is named.
+//! The network card: the default route's, or one that the user names.
 
 use serde::Serialize;
 
@@ -9,10 +9,10 @@ use crate::tree::Tree;
 
 const CLASS: &str = "sys/class/net";
 
-/// The kernel's number for the kind of device that only leads back.
+/// The kernel's number for loopback devices.
 const LOOPBACK: u32 = 772;
 
-/// How deep devices are followed that stand on others: a VLAN on a bond on cards.
+/// The largest depth of devices on top of others: a VLAN on a bond on cards.
 const DEPTH_MAX: u32 = 8;
 
 /// A network device, and the CPUs that it keeps busy.
@@ -22,11 +22,11 @@ pub struct Nic {
     pub name: String,
     /// Why it is this one.
     pub route: Route,
-    /// The hardware devices below it, or itself; none for a device of software only.
+    /// The hardware devices below this one, or itself; none for a device that is only software.
     pub hardware: Vec<String>,
     /// Whether it only leads back to this machine.
     pub loopback: bool,
-    /// The memory node that its hardware is at, if the kernel tells.
+    /// The memory node of the card's hardware, if the kernel shows it.
     pub node: Option<usize>,
     /// The interrupts of its hardware, ascending.
     pub interrupts: Vec<Interrupt>,
@@ -51,12 +51,13 @@ pub struct Queues {
     pub receive: usize,
     /// Queues of packets to send.
     pub transmit: usize,
-    /// The CPUs to which packets are passed after the interrupt (RPS); none: the interrupt's CPU
-    /// goes on.
+    /// The CPUs to which packets are passed after the interrupt (RPS). If there is none, the
+    /// interrupt's CPU processes them.
     pub rps: CpuSet,
     /// Receive queues with such CPUs.
     pub with_rps: usize,
-    /// The CPUs that have transmit queues of their own (XPS); none: the kernel chooses by the flow.
+    /// The CPUs that have transmit queues of their own (XPS). If there is none, the kernel chooses
+    /// by the flow.
     pub xps: CpuSet,
 }
 
@@ -76,7 +77,7 @@ impl Nic {
         };
         let known = tree.names(CLASS)?.unwrap_or_default();
         if !known.contains(&name) || !tree.has(&format!("{CLASS}/{name}/type")) {
-            // Where only the network is a container's own, /sys shows the devices of another.
+            // In a container that has only its own network, /sys shows the devices of another.
             if route == Route::Default {
                 notes.push(format!("the default route's device '{name}' is not in /{CLASS}"));
                 return Ok(None);
@@ -120,7 +121,7 @@ impl Nic {
     }
 
     /// The CPUs that process received packets: those to which software passes packets where that is
-    /// set up, and those of the interrupts of its queues.
+    /// set up, and those of the interrupts of the card's queues.
     pub fn serving(&self) -> CpuSet {
         let queues = self.interrupts.iter().filter(|interrupt| interrupt.of_queue);
         let by_interrupt = queues.fold(CpuSet::default(), |all, queue| all.or(&queue.cpus));
@@ -171,7 +172,8 @@ fn hardware(tree: &Tree, device: &str, depth: u32) -> Result<Vec<String>, Proble
     Ok(found)
 }
 
-/// The device of the default route with the least metric; IPv6 counts where IPv4 has none.
+/// The device of the default route with the least metric. IPv6 counts only if IPv4 has no default
+/// route.
 fn default_route(tree: &Tree) -> Result<Option<String>, Problem> {
     const UP: u32 = 1;
     // An unreachable network, as firewalls set up: it leads nowhere.

@@ -17,9 +17,9 @@ pub enum Policy {
     NicLlc,
     /// All on the card's memory node.
     SingleNode,
-    /// The card's node first, and over a load the next.
+    /// The card's node first, and under a high load the next one.
     CrossNode,
-    /// Each on the node of the thread that opened its socket.
+    /// Each call on the memory node of the thread that opened its socket.
     PerNode,
     /// One of these, or none where moving calls cannot help.
     Auto,
@@ -83,7 +83,7 @@ impl fmt::Display for Mechanism {
     }
 }
 
-/// A policy and its settings; what is not set is chosen.
+/// A policy and its settings. What the user does not set is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub(crate) policy: Policy,

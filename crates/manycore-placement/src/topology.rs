@@ -1,4 +1,4 @@
-//! Packages, cores, memory nodes and caches, as the kernel tells in sysfs.
+//! Packages, cores, memory nodes and caches, as the kernel shows them in sysfs.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct Topology {
     pub cpus: Vec<Cpu>,
     /// Memory nodes, ascending; at least one.
     pub nodes: Vec<NumaNode>,
-    /// What the kernel does not tell, and what was taken instead.
+    /// The facts that the kernel does not show, and the assumptions in their place.
     pub notes: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct Cpu {
     pub node: usize,
     /// The hardware threads of its core, itself among them.
     pub siblings: CpuSet,
-    /// The CPUs with which it shares the last-level cache, itself among them.
+    /// The CPUs that share the last-level cache with this one, which is among them.
     pub last_level: CpuSet,
     /// Its caches that hold data, nearest first.
     pub caches: Vec<Cache>,
@@ -44,7 +44,7 @@ pub struct Cache {
     pub level: u32,
     /// Its size; 0 if the kernel does not tell.
     pub bytes: u64,
-    /// Lines a set; 0 if the kernel does not tell.
+    /// The lines of a set; 0 if the kernel does not show it.
     pub ways: u32,
 }
 
@@ -55,7 +55,8 @@ pub struct NumaNode {
     pub number: usize,
     /// Its CPUs that are online; some nodes have memory only.
     pub cpus: CpuSet,
-    /// To each node in the order of the list, in the firmware's unit: 10 is the node itself.
+    /// The distances to all nodes in the order of the list, in the firmware's unit: 10 is the node
+    /// itself.
     pub distances: Vec<u32>,
 }
 
@@ -162,7 +163,7 @@ impl Cpu {
             // Some firmware gives no number, which the kernel shows as -1.
             package: package.and_then(|package| usize::try_from(package).ok()).unwrap_or(0),
             node: nodes.iter().find(|node| node.cpus.contains(number)).map_or(0, |n| n.number),
-            // Where the kernel says nothing, as on some virtual machines, each CPU is a core.
+            // Where the kernel shows nothing, as on some virtual machines, each CPU is a core.
             siblings: siblings.unwrap_or_else(|| [number].into_iter().collect()),
             last_level: last_level.unwrap_or_default(),
             caches,

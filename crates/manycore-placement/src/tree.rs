@@ -1,4 +1,4 @@
-//! The files of sysfs and /proc, below a directory of choice.
+//! The files of sysfs and /proc, below a chosen directory.
 
 use std::fmt::Display;
 use std::fs;
@@ -21,7 +21,7 @@ impl Tree {
         Self::below("/")
     }
 
-    /// A copy of it, or a part: `sys` and `proc` are in this directory.
+    /// A copy of the files, or of a part: `sys` and `proc` are in this directory.
     pub fn below(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -30,7 +30,7 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// The text of a file, without the white space at its ends; nothing if it is not there.
+    /// The text of a file, without the white space at its ends; nothing if the file does not exist.
     pub(crate) fn text(&self, path: &str) -> Result<Option<String>, Problem> {
         let path = self.path(path);
         match fs::read_to_string(&path) {
@@ -59,7 +59,7 @@ impl Tree {
         CpuSet::from_mask(&text).map(Some).ok_or_else(broken)
     }
 
-    /// The names in a directory, in order; nothing if it is not there.
+    /// The names in a directory, in order; nothing if the directory does not exist.
     pub(crate) fn names(&self, path: &str) -> Result<Option<Vec<String>>, Problem> {
         let path = self.path(path);
         let entries = match fs::read_dir(&path) {
@@ -106,7 +106,7 @@ impl Tree {
     }
 }
 
-/// Not there, or a device that has gone or does not tell.
+/// Whether the file does not exist, or its device has gone or does not provide the value.
 fn is_absent(error: &io::Error) -> bool {
     const NO_DEVICE: i32 = 19;
     const INVALID: i32 = 22;
@@ -114,7 +114,8 @@ fn is_absent(error: &io::Error) -> bool {
         || matches!(error.raw_os_error(), Some(NO_DEVICE | INVALID))
 }
 
-/// The number at the end of a name such as `cpu12`, if that is all there is behind the word.
+/// The number at the end of a name such as `cpu12`, if the name consists only of the word and a
+/// number.
 pub(crate) fn number_after(name: &str, word: &str) -> Option<usize> {
     name.strip_prefix(word)?.parse().ok()
 }

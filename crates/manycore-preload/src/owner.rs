@@ -18,7 +18,8 @@ static PLACE: AtomicIsize = AtomicIsize::new(0);
 /// The calling thread's.
 #[inline]
 pub fn id() -> u32 {
-    // Relaxed: whether it is known or not, the number is the same; no other data depends on it.
+    // Relaxed: the number is the same whether it is known already or not. No other data depends on
+    // it.
     match PLACE.load(Ordering::Relaxed) {
         0 => thread::id(),
         // SAFETY: `find` has stored the place after it has found the thread's number in it.

@@ -4,14 +4,14 @@
 //! $ cargo run --release -p manycore-simulated --example conditions [MACHINE]...
 //! ```
 //!
-//! Two programs. In the first, one thread wakes 8 to 64 others, which all have to have been there
-//! before it does so again. In the second, as many threads put something into one slot as take it
-//! out. The mutex is `adaptive`. Two ways to wake:
+//! There are two programs. In the first, one thread wakes 8 to 64 others. All of them have to wait
+//! again before it does so again. In the second, equal numbers of threads put something into one
+//! slot and take it out. The mutex is `adaptive`. There are two ways to wake:
 //!
 //! - `word`: all waiters sleep on one word, and a broadcast wakes them by one call. Rust's std does
 //!   so, and also glibc, apart from its measures against stolen signals.
-//! - `queue`: the one that programs get. Each waiter polls and sleeps on a word of its own; a
-//!   broadcast wakes eight waiters, and each of these wakes another.
+//! - `queue`: the condition variable of this library. Each waiter polls and sleeps on a word of its
+//!   own; a broadcast wakes eight waiters, and each of these wakes another one.
 //!
 //! Prints rounds a second; every figure is simulated.
 
@@ -166,8 +166,8 @@ impl<C: Condition> Shared<C> {
     }
 }
 
-/// Rounds a second: of broadcasts to `count` threads, or of `count` threads on either side of the
-/// slot.
+/// Rounds in a second: of broadcasts to `count` threads, or of `count` threads on either side of
+/// the slot.
 fn rounds<C: Condition>(machine: &Machine, is_slot: bool, count: u32) -> f64 {
     let cycles = (NANOSECONDS * machine.core.ghz) as u64;
     let threads = if is_slot { 2 * count } else { count + 1 };

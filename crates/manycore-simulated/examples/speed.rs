@@ -1,4 +1,4 @@
-//! How fast the simulator is: accesses a second of host CPU time, for each lock on 120 CPUs.
+//! The speed of the simulator: accesses in a second of host CPU time, for each lock on 120 CPUs.
 //!
 //! ```console
 //! $ cargo run --release -p manycore-simulated --example speed [LOCK]...

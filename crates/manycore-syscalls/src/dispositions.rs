@@ -24,7 +24,7 @@ pub fn all_restart() -> bool {
     let none = core::ptr::null::<u64>();
     // SAFETY: the place has the size of a set of signals, which is 8 bytes.
     unsafe { raw_syscall!(Sysno::rt_sigprocmask, libc::SIG_BLOCK, none, &raw mut blocked, 8) };
-    // Relaxed: a handler that another thread installs just now may or may not have been the one.
+    // Relaxed: a handler that another thread installs at this moment may or may not be counted.
     ENDING.load(Ordering::Relaxed) & !blocked == 0
 }
 

@@ -1,4 +1,5 @@
-//! The terminal: taken for as long as the pictures are shown, and given back whatever happens.
+//! The terminal, which is in another mode while the pictures are shown, and is restored whatever
+//! happens.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};

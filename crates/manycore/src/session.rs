@@ -281,8 +281,8 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// fit into one of [`Config::segment_bytes`](crate::mvrlu::Config::segment_bytes).
     #[inline]
     pub fn try_lock<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<&mut T, Conflict> {
-        // SAFETY: the session and the object are there as in `deref`. The copy is seen by this
-        // session only, and while it is borrowed so is all of the transaction.
+        // SAFETY: the session and the object are there as in `deref`. Only this session sees the
+        // copy. While the copy is borrowed, the whole transaction is.
         unsafe { self.open.handle.try_lock(object.link).map(|data| &mut *data) }
     }
 

@@ -53,8 +53,8 @@ impl<R, L> Deref for ThreadSlot<R, L> {
 impl<R, L> ThreadSlot<R, L> {
     /// Takes a slot that no thread has.
     pub fn take(&self) -> Option<Box<L>> {
-        // Acquire: partner of the Release in `give_back`. A thread that sees the new thread's
-        // writes in the record must not see older ones after them, and counts continue. Relaxed on
+        // Acquire: partner of the Release in `give_back`. The new thread's writes in the record
+        // come after those of the thread before, and its counts continue from there. Relaxed on
         // failure: nothing is followed.
         let done = order!(Acquire, "slot-claim");
         if self.is_taken()

@@ -327,8 +327,8 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
 
     fn replace(&self, descriptor: i32, word: u64) {
         let Some(Entry(entry)) = self.entry(descriptor) else { return };
-        // Relaxed: most entries were unknown and stay so; a change by another thread in between is
-        // one that came just after.
+        // Relaxed: most entries were unknown and stay so. If another thread changes the entry
+        // meanwhile, the result is that of a change shortly afterwards.
         if word & STATE != STEERED && entry.load(Ordering::Relaxed) == word {
             return;
         }

@@ -1,4 +1,5 @@
-//! Whatever sysfs, `/proc`, or a user gives as CPUs: it is understood, or named as the culprit.
+//! Whatever sysfs, `/proc`, or a user gives as CPUs: the library understands it, or names the
+//! faulty text.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -108,7 +108,7 @@ fn check(built: &Built, question: &Question, allowed: &CpuSet) -> Result<(), Tes
     prop_assert_eq!(choice.rule == Rule::Own, request.starts_with("per-node"));
     prop_assert!(choice.rule != Rule::Own || seen == *most, "{choice:?}");
     prop_assert!(!choice.reasons.is_empty());
-    // What the library is told has these CPUs, and nothing else.
+    // The settings for the library have these CPUs, and no others.
     let settings = choice.settings();
     let list = settings.split(':').find_map(|part| part.strip_prefix("cpus=")).unwrap();
     let groups = list.split('/').map(|group| group.parse::<CpuSet>().unwrap());

@@ -9,7 +9,8 @@ static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// From now on this process and its children make no such calls.
 pub fn may_not_ask() {
-    // Relaxed: set by the thread that is about to be forbidden; others may ask, and need not.
+    // Relaxed: the thread that is about to be forbidden sets it. Other threads may still ask, but
+    // need not.
     FORBIDDEN.store(true, Ordering::Relaxed);
 }
 

@@ -143,8 +143,8 @@ fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
 /// Called in the child of a fork: copies the stacks to its own mapping.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
-    // Acquire: as the command's. The parent may have kept more of them since, in memory that is not
-    // here.
+    // Acquire: as in the command. The parent may have kept more of them since, in memory that this
+    // process does not have.
     let kept = old.header.stacks.load(Ordering::Acquire);
     let kept = kept.min(room::capacity(Part::Stacks) as u32);
     for (from, to) in old.stacks.iter().zip(new.stacks.iter()).take(kept as usize) {

@@ -303,7 +303,7 @@ impl Coherence {
         now + way + self.traffic.persist(node, now)
     }
 
-    /// Among the sockets with clean copies: the nearest, from which a load gets one, or the
+    /// Of the sockets with clean copies, the nearest, from which a load gets the line, or the
     /// farthest, whose copy a write invalidates last.
     fn copy_to_wait_for(&self, sharers: u64, kind: Kind, socket: u32) -> u32 {
         let class = |other: &u32| self.class(socket, *other);

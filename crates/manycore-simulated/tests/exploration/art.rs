@@ -1,4 +1,5 @@
-//! The adaptive radix tree: nodes become larger and smaller, come between others and go.
+//! The adaptive radix tree: nodes become larger and smaller, are inserted between others, and are
+//! removed.
 
 use std::mem::ManuallyDrop;
 
@@ -17,7 +18,7 @@ fn mix(threads: u32, seed: u64) -> Mix {
     Mix { operations: 6, keys: 6, inserts: 55, removes: 35, ..Mix::explored(threads, seed) }
 }
 
-/// With this many keys beside those that threads ask for, a node is about to become larger or
+/// With this many keys in addition to those of the threads, a node is about to become larger or
 /// smaller.
 const OTHERS: [u64; 5] = [0, 2, 12, 13, 44];
 
@@ -49,8 +50,8 @@ fn numbers_of_rlu() {
     numbers(|| Space::<rlu::Domain>::new(rlu::Domain::deferring()));
 }
 
-/// Keys that part at several depths; some are the prefixes of others, and some are alike for longer
-/// than a node stores.
+/// Keys that differ at several depths. Some are the prefixes of others, and some are equal for
+/// longer than a node stores.
 const KEYS: [&[u8]; 6] = [
     b"k",
     b"kkkkkkkkkkkkkkkkkkkkk1",
@@ -164,7 +165,7 @@ fn nobody_sees_what_a_transaction_had_for_a_while() {
     not_between::<Art, rlu::Domain>(Space::default);
 }
 
-/// A key that parts from others after 21 bytes, at this one.
+/// A key that differs from others only after 21 bytes, at this one.
 fn far(byte: u8) -> Vec<u8> {
     [&[b'k'; 21][..], &[byte]].concat()
 }
@@ -179,7 +180,7 @@ enum Step {
 }
 use Step::{Add, Look, Remove};
 
-/// Threads change a tree at the same place, in another way each; keys are where they were put.
+/// Threads change a tree at the same place, each in another way. The keys are where they were put.
 fn at_one_place<M: Sessions + 'static>(
     make: impl Fn() -> Space<M>,
     begin: &[Vec<u8>],
@@ -234,7 +235,8 @@ fn some(bytes: impl IntoIterator<Item = u8>) -> Vec<Vec<u8>> {
     bytes.into_iter().map(far).collect()
 }
 
-/// A node comes between, while the one below gets a key that it has room for, or becomes larger.
+/// A node is inserted above another, while the lower one gets a key for which it has room, or
+/// becomes larger.
 #[test]
 fn ways_part_above() {
     for others in [2, 3, 4, 16] {
@@ -249,7 +251,7 @@ fn ways_part_above() {
     }
 }
 
-/// A node goes, since it has one key left, while another comes, above or below.
+/// A node is removed, since it has one key left, while another is inserted above or below.
 #[test]
 fn a_node_is_not_needed() {
     at_each_place(

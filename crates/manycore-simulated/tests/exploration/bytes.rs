@@ -1,5 +1,5 @@
 //! The map of byte strings: records that are locked, transactions, and the table that grows while
-//! versions are discarded as soon as they may be.
+//! versions are discarded as early as possible.
 
 use manycore_history::run::{self, Explored, Mix};
 use manycore_sim::thread;
@@ -59,7 +59,7 @@ impl MapHandle<u64, u64> for Member<'_> {
     }
 }
 
-/// With enough records at the beginning that a bucket is divided soon, and has a chain.
+/// There are so many records at the beginning that a bucket is divided soon, and has a chain.
 #[test]
 fn records() {
     for (seed, there) in [(0, 0), (1, 5), (2, 11)] {
@@ -80,7 +80,7 @@ fn records() {
 }
 
 /// Two records have the same sum at every moment, whether they are changed together or in a
-/// transaction, which may be aborted; meanwhile all other records of the map are cleared.
+/// transaction, which may be aborted. Meanwhile all other records of the map are cleared.
 #[test]
 fn several_records_change_at_one_moment() {
     explore().schedules(700).check(|| {

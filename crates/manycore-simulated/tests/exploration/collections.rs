@@ -37,7 +37,7 @@ macro_rules! tests {
 }
 manycore_simulated::for_each_set!(tests);
 
-/// Each node is freed as soon as it may be.
+/// Each node is freed as early as possible.
 fn eager() -> Config {
     Config::default().with_batch(1)
 }
@@ -87,7 +87,7 @@ fn hash_locked() {
     is_linearizable(|| LockedTable::<u64, (), Adaptive>::new(SIZES.buckets));
 }
 
-/// From one bucket on, with one more for each key.
+/// The table begins with one bucket, and gets one more for each key.
 #[test]
 fn hash_growing() {
     for seed in 0..3 {

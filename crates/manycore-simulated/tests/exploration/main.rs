@@ -26,8 +26,9 @@ use std::time::Duration;
 
 use manycore_sim::explore::Exploration;
 
-/// A thousand schedules, and some tens where each takes long, or as many as `MANYCORE_SCHEDULES`
-/// says in ten times as long; with a planted mistake, as many as fit into a part of a minute.
+/// A thousand schedules, or some tens where each takes long. Or as many as `MANYCORE_SCHEDULES`
+/// says, in at most ten times the time. With a planted mistake, as many as fit into a part of a
+/// minute.
 fn explore() -> Exploration {
     let asked = std::env::var("MANYCORE_SCHEDULES").ok();
     let asked = asked.map(|n| n.parse().expect("MANYCORE_SCHEDULES: a number of schedules"));

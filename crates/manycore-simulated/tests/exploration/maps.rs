@@ -1,5 +1,5 @@
-//! Maps, whose values are replaced: versions are written back and discarded, and nodes freed, as
-//! soon as they may be.
+//! Maps whose values are replaced. Versions are written back and discarded, and nodes freed, as
+//! early as possible.
 
 use manycore_history::run::{self, Explored, Mix};
 use manycore_sim::thread;
@@ -24,7 +24,7 @@ fn is_linearizable<M: ConcurrentMap<u64, u64>>(make: impl Fn() -> M) {
     }
 }
 
-/// Looks for a grace period after each session, and is full after few of them.
+/// A domain that searches for a grace period after each session, and is full after few of them.
 fn eager() -> mvrlu::Domain {
     let config = mvrlu::Config::default()
         .with_segment_bytes(512)
@@ -67,8 +67,8 @@ fn of_flat_combining() {
 
 const PAIRS: u64 = 2;
 
-/// Each pair of keys has one entry, which threads move between the two; a reader finds one of each,
-/// with its value.
+/// For each pair of keys there is one entry, which threads move between the two. A reader finds one
+/// of each pair, with its value.
 fn scans_see_one_moment<M: Sessions, P: Placement<u64>>(
     make: impl Fn() -> Versioned<u64, u64, M, P>,
 ) where

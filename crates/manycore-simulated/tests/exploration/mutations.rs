@@ -93,7 +93,7 @@ fn found(output: &str) -> (&str, &str) {
     (seed, failure.lines().next().unwrap_or_default())
 }
 
-/// How long that may take, `explore` says: in CPU time, so that a busy machine finds as much.
+/// `explore` limits the time for that, in CPU time, so that a busy machine finds as much.
 #[test]
 fn every_mistake_is_found_and_repeated() {
     for (mutation, test, message) in MUTATIONS {

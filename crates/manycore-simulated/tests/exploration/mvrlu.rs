@@ -34,7 +34,7 @@ fn counter() -> Domain<Counter> {
 }
 
 fn ordo() -> Domain<Ordo> {
-    // Simulated counters do not differ here, so that any boundary will do.
+    // Simulated counters do not differ here, so that any boundary is large enough.
     domain(Ordo::with_boundary(10))
 }
 
@@ -137,7 +137,7 @@ fn a_session_across_the_switch(adder: u32) -> impl Fn() {
     }
 }
 
-/// Threads count, and tell each other their numbers: at first they mostly read, in the end they
+/// Threads count, and tell each other their numbers. At first they mostly read, in the end they
 /// mostly add.
 fn count<C: Clock>(clock: impl Fn() -> C, hysteresis: u32) -> impl Fn() {
     move || {
@@ -230,11 +230,12 @@ fn nobody_finds_what_was_freed() {
     explore().check(leaves(ordo, View::Snapshot, 3));
 }
 
-/// Snapshots are not consistent then, but what they read is there.
+/// Snapshots are not consistent then, but they read only memory that is valid.
 #[test]
 fn nobody_finds_what_was_freed_under_a_wrong_clock() {
     // With stamps that trust the clock, one schedule in some thousands with six changes of priority
-    // fails, and one in about a hundred thousand of the usual ones: too few to be sure of one.
+    // fails, and one in about a hundred thousand of the usual ones: too few to find one for
+    // certain.
     let six = Strategy::Pct { changes: 6 };
     explore().strategy(six).check(leaves(wrong, View::Latest, 4));
     explore().check(leaves(wrong, View::Latest, 4));

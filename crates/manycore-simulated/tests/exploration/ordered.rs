@@ -35,10 +35,11 @@ fn operate<'a, D: Discipline, C: Clock>(
     }
 }
 
-/// Each thread has a handle, or a new one for each operation, whose run may have been another's.
+/// Each thread has a handle. Or it has a new one for each operation, whose run may have been
+/// another's.
 fn is_linearizable<E: End, D: Discipline, C: Clock>(clock: impl Fn() -> C, handles_change: bool) {
     for seed in 0..3 {
-        // More pushes than pops, so that there is something to be out of order.
+        // There are more pushes than pops, so that items can be out of order.
         let mix = Mix { operations: 5, inserts: 50, removes: 35, ..Mix::explored(3, seed) };
         explore().schedules(700).check(|| {
             let ordered = Ordered::<u64, D, C>::with_clock(clock());
@@ -82,7 +83,7 @@ fn stack_by_clocks_that_differ() {
 fn two_at_a_time() {
     explore().check(|| {
         let ordered = Ordered::<u64, Newest, Counter>::with_clock(Counter::default());
-        // The handle that was made last is looked at first.
+        // The run of the handle that was created last is read first.
         let handles = [1, 3, 2].map(|item| Cell::new(Some((ordered.handle(), item))));
         let [first, ..] = &handles;
         first.take().into_iter().for_each(|(mut handle, item)| handle.push(item));

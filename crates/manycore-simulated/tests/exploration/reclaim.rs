@@ -61,7 +61,7 @@ fn nothing_is_destroyed_too_soon() {
     explore().check(program(3, 3, 1 << 20));
 }
 
-/// Threads wait for room, and none of them for ever.
+/// Threads wait for room, and no thread waits for ever.
 #[test]
 fn with_hardly_any_room() {
     explore().check(program(2, 3, 1));

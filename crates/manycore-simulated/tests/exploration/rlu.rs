@@ -18,7 +18,7 @@ fn counter() -> Domain<Counter> {
 }
 
 fn ordo() -> Domain<Ordo> {
-    // Simulated counters do not differ here, so that any boundary will do.
+    // Simulated counters do not differ here, so that any boundary is large enough.
     domain(Ordo::with_boundary(10), 0)
 }
 
@@ -26,7 +26,7 @@ fn wrong(deferred: usize) -> impl Fn() -> Domain<Skewed> {
     move || domain(Skewed::wrong(), deferred)
 }
 
-/// Written back by the thread that is in need of it.
+/// A domain whose commits are written back by the thread that needs it.
 fn deferred() -> Domain<Counter> {
     domain(Counter::default(), 2)
 }
@@ -53,7 +53,7 @@ fn nobody_finds_what_was_freed() {
     explore().check(leaves(deferred, View::Latest, 4));
 }
 
-/// Snapshots are not consistent then, but what they read is there.
+/// Snapshots are not consistent then, but they read only memory that is valid.
 #[test]
 fn nobody_finds_what_was_freed_under_a_wrong_clock() {
     for deferred in [0, 2] {

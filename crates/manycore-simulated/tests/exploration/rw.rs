@@ -1,4 +1,5 @@
-//! Every reader-writer lock of the registry: a writer is alone, and every thread gets in.
+//! Every reader-writer lock of the registry: a writer is alone, and every thread acquires the lock
+//! in the end.
 
 use std::cell::Cell;
 
@@ -9,7 +10,8 @@ use manycore_simulated::{LockInfo, RawRwLock};
 
 use crate::explore;
 
-/// Threads take the lock in all ways. A thread that only tries, and fails, does without.
+/// Threads acquire the lock in all ways. A thread that only tries, and fails, goes on without the
+/// lock.
 fn program<L: RawRwLock>(readers: u32, writers: u32) -> impl Fn() {
     move || {
         let (lock, reading, writing) = (L::new(), Cell::new(0), Cell::new(false));

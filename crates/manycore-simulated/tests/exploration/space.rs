@@ -1,5 +1,5 @@
-//! Maps in a space: nodes are divided and merged, versions discarded and values dropped as soon as
-//! they may be.
+//! Maps in a space. Nodes are divided and merged, versions discarded and values dropped as early as
+//! possible.
 
 use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ use manycore_simulated::{mvrlu, rlu};
 
 use crate::explore;
 
-/// With nodes of three keys, so that four are divided.
+/// A map whose nodes have room for three keys, so that four keys divide a node.
 type Small<K, V, M = mvrlu::Domain> = Map<K, V, BPlus<3, 3>, M>;
 
 /// Looks for a grace period after each session.
@@ -33,7 +33,7 @@ fn mix(threads: u32, seed: u64) -> Mix {
     Mix { operations: 6, keys: 6, inserts: 55, removes: 35, ..Mix::explored(threads, seed) }
 }
 
-/// Some keys are there for which no thread asks, so that there is soon more than one node.
+/// There are some keys for which no thread asks, so that there is soon more than one node.
 fn trees<M: Sessions + 'static>(make: impl Fn() -> Space<M>) {
     for seed in 0..3 {
         let mix = mix(2 + seed as u32 % 2, seed);
@@ -74,8 +74,8 @@ fn tables() {
 
 const PAIRS: u64 = 3;
 
-/// One key of each pair is there, now in the one map and now in the other; a reader finds exactly
-/// one, with its value.
+/// One key of each pair is there, sometimes in one map and sometimes in the other. A reader finds
+/// exactly one, with its value.
 fn moves_between_two<P, M: Sessions + 'static>(make: impl Fn() -> Space<M>)
 where
     P: Seek<u64, u64> + Ordered<u64, u64> + Structure<Settings: Default>,

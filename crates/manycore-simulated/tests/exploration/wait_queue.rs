@@ -7,7 +7,7 @@ use manycore_simulated::lock::{Futex, PlainLock, WaitQueue, Waiter};
 
 use crate::explore;
 
-/// Some threads wait until there is something for them, and another brings it, piece by piece.
+/// Some threads wait for pieces of work, and another thread adds them, one by one.
 fn program(waiters: u32, broadcast: bool) -> impl Fn() {
     move || {
         let (mutex, changed, pieces) = (Futex::new(), WaitQueue::new(), Cell::new(0));

@@ -1,4 +1,4 @@
-//! The library's locks on simulated machines: that they work there, and behave as on real ones.
+//! The library's locks on simulated machines: they exclude there, and behave as on real machines.
 
 mod exclusion;
 mod native;

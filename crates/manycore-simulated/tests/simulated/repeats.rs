@@ -1,5 +1,5 @@
-//! The same seed gives the same result, to the byte, whatever is around; and a large machine does
-//! not take much memory.
+//! The same seed gives the same result, to the byte, whatever else the process does. And a large
+//! machine does not take much memory.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
 //! The reader-writer locks on simulated machines: exclusion with fewer threads than CPUs, as many,
-//! and more; and the cost of readers on many CPUs to each other.
+//! and more; and how much readers on many CPUs delay each other.
 
 use manycore_sim::{Machine, Report, Simulation, model, thread};
 use manycore_simulated::sync::cell::UnsafeCell;
@@ -43,14 +43,14 @@ struct Load {
     length: u64,
 }
 
-/// Has threads take a lock for some time; returns the number of each one's acquisitions.
+/// Makes threads take a lock for some time; returns the number of each one's acquisitions.
 fn contend<L: RawRwLock>(threads: u32, load: Load) -> Vec<u64> {
     let lock = Box::new(L::new());
     let shared = Box::new(Shared(UnsafeCell::new([0; 2])));
     thread::parallel(threads, |me| {
         let (start, mut count) = (thread::now(), 0);
         while thread::now() - start < load.length {
-            // Threads write at different times, and on the whole as often as asked.
+            // Threads write at different times, and altogether as often as requested.
             if (count + 7 * u64::from(me)) * load.writes % 1000 < load.writes {
                 lock.acquire_write();
                 shared.add(load.inside);
@@ -109,7 +109,7 @@ macro_rules! tests {
 }
 manycore_simulated::for_each_rw_lock!(tests);
 
-/// Sections a million cycles, of 120 threads on as many CPUs.
+/// The number of sections in a million cycles, of 120 threads on as many CPUs.
 fn throughput_of_120<L: RawRwLock>(writes: u64, length: u64) -> f64 {
     let machine = model::find("xeon-e7-8870-8x15").unwrap().machine();
     let load = Load { writes, inside: 100, outside: 400, length };
@@ -120,8 +120,8 @@ fn throughput_of_120<L: RawRwLock>(writes: u64, length: u64) -> f64 {
 #[test]
 fn readers_on_120_cpus_do_not_meet_where_they_mark_lines_of_their_own() {
     // Out of 1000 sections `writes` write, for `length` cycles. per-cpu-rw and bravo are at least
-    // `least` times as good as phase-rw: where one section in a hundred writes, bravo is most of
-    // the time without its bias, and about as good as phase-rw.
+    // `least` times as fast as phase-rw. Where one section in a hundred writes, bravo has no bias
+    // most of the time, and is about as fast as phase-rw.
     for (writes, length, least) in
         [(0, 200_000, [20.0, 20.0]), (1, 5_000_000, [2.0, 1.5]), (10, 5_000_000, [2.0, 0.7])]
     {

@@ -24,7 +24,7 @@ pub struct Load {
     pub length: u64,
 }
 
-/// Has threads take a lock for some time; returns the number of each one's acquisitions.
+/// Makes threads take a lock for some time; returns the number of each one's acquisitions.
 pub fn contend<L: PlainLock + 'static>(threads: u32, load: Load) -> Vec<u64> {
     // No thread waits for a CPU, so that there is no reason to sleep.
     if threads <= backend::cpus() {
@@ -57,7 +57,7 @@ pub fn contend<L: PlainLock + 'static>(threads: u32, load: Load) -> Vec<u64> {
     counts
 }
 
-/// The same on a machine, and acquisitions a million cycles.
+/// Does the same on a machine; returns the acquisitions in a million cycles.
 pub fn throughput<L: PlainLock + 'static>(machine: &Machine, threads: u32, load: Load) -> f64 {
     let report = simulate::<L>(&Simulation::new(machine), threads, load);
     1e6 * report.result.iter().sum::<u64>() as f64 / report.cycles as f64

@@ -132,7 +132,7 @@ pub fn before_fork() {
 /// In the parent, after the fork was made or refused.
 pub fn after_fork() {
     // Relaxed, both: a waiting thread needs no other data. A child that a handler forked earlier
-    // has none to take back.
+    // has no descriptors to take back.
     let less = |forking: u32| forking.checked_sub(1);
     _ = FORKING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 }

@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("manycore-traits", &[]),
     // A runtime for simulated programs, which knows none of them.
     ("manycore-sim", &["manycore-fuzz"]),
-    // Judges what collections did, natively and under explored schedules; for tests.
+    // Judges the results of collections, with real threads and under explored schedules; for tests.
     ("manycore-history", &["manycore-traits", "manycore-sim"]),
     ("manycore", &["manycore-traits", "manycore-history"]),
     // The sources of manycore on that runtime, compared in its tests with the native build.
@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manycore-stats",
         ],
     ),
-    // Looks into the kernel, and ends in the model of a profile.
+    // Reads the kernel's data, and writes the model of a profile.
     ("manycore-kernel-trace", &["manycore-fuzz", "manycore-profile"]),
     // Shows the locks of a program while it runs.
     (
@@ -50,7 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Runs programs under several locks in turn.
     ("manycore-compare", &["manycore-launch", "manycore-measure", "manycore-profile"]),
-    // What all libraries need that are put under somebody else's program.
+    // The common part of all libraries that are put under another program.
     ("manycore-interpose", &["manycore"]),
     ("manycore-preload", &["manycore", "manycore-interpose", "manycore-stats"]),
     // Carries system calls to other threads, and knows which descriptors' calls are carried.
@@ -65,7 +65,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "khronos-workloads-simulated",
         &["khronos-fs-simulated", "manycore-sim", "manycore-simulated"],
     ),
-    // Pairs of system calls, and what of them shares lines.
+    // Pairs of system calls, and the lines that they share.
     ("khronos-pairs", &[]),
     // What is kept of it on a disk.
     ("khronos-disk", &[]),
@@ -83,11 +83,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("timestone-simulated", &["manycore-simulated", "manycore-sim", "manycore-history"]),
     // Sets in simulated persistent memory, which TimeStone is compared with.
     ("manycore-durable-simulated", &["manycore-traits", "manycore-sim", "manycore-simulated"]),
-    // Both for C; the static library has the second in it.
+    // Both are for C; the static library contains the second.
     ("manycore-capi-base", &["manycore"]),
     ("timestone-capi", &["manycore-capi-base", "timestone"]),
     ("manycore-capi", &["manycore-capi-base", "timestone-capi", "manycore"]),
-    // It beside other stores, which are built only when asked for.
+    // Compares TimeStone with other stores, which are built only on request.
     ("timestone-peers", &["timestone", "manycore", "manycore-measure"]),
     (
         "manycore-bench",
@@ -138,7 +138,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("manycore-tidy", &[]),
-    // Starts programs, under the library and beside each other, and needs the list of locks.
+    // Starts programs, under the library and together, and needs the list of locks.
     ("manycore-tests", &["manycore", "manycore-stats", "manycore-profile"]),
 ];
 

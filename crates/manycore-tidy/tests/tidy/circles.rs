@@ -1,5 +1,5 @@
-//! Modules beside each other use each other in one direction only: one can be read, tested and
-//! moved without the next.
+//! Modules of one folder use each other in one direction only: each can be read, tested and moved
+//! without the ones that use it.
 //!
 //! A module stands for all modules below it. A module's uses of its parent, and a parent's uses of
 //! its modules, are not judged: a folder is one unit.
@@ -46,7 +46,7 @@ fn is_name(token: &Token) -> bool {
     token.text.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// The names from here on that `::` joins, and the rest after the last of them.
+/// The names from here on that are joined by `::`, and the tokens after the last of them.
 fn plain<'a>(tokens: &[&'a Token], mut at: usize) -> (Path<'a>, usize) {
     let mut path = Vec::new();
     while at < tokens.len() && is_name(tokens[at]) {

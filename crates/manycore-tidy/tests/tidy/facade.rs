@@ -8,7 +8,7 @@ use crate::source::{Source, TREE};
 
 const FACADE: &str = "crates/manycore/src/sync/";
 
-/// The surroundings of an algorithm in a process: no other back end builds this.
+/// The environment of an algorithm in a process: no other back end builds this.
 const PROCESS: &str = "crates/manycore/src/reclaim/process.rs";
 
 /// What only the facade may name, and what to do instead.
@@ -43,8 +43,7 @@ fn check(file: &Source) -> Vec<Finding> {
     FORBIDDEN.iter().flat_map(found).collect()
 }
 
-/// `crate::sync::atomic` is the facade's own path, and `cfg(loom)` a question that the crate's root
-/// may ask.
+/// `crate::sync::atomic` is the facade's own path, and the crate's root may use `cfg(loom)`.
 fn is_facade(file: &Source, line: usize) -> bool {
     let text = file.line(line);
     text.contains("crate::sync::atomic") || text.contains("cfg(") || text.contains("cfg_attr(")

@@ -1,4 +1,4 @@
-//! Nothing is left open in the code, and nothing is put where odds and ends go.
+//! Nothing is left open in the code, and no module is a collection of odds and ends.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
-//! House style, enforced by machine: one file a rule, each with a test on input that breaks it.
+//! House style, enforced by a program: one file for each rule, each with a test on input that
+//! breaks it.
 //!
-//! A finding names the place and the remedy. A rule that does not fit is changed here, with its
-//! reason, and not worked around where it complains: every list of exceptions below has a column
-//! for the reason.
+//! A finding names the place and the remedy. If a rule does not fit, change the rule here, and give
+//! the reason. Do not work around it in the code that it names. Every list of exceptions below has
+//! a column for the reason.
 //!
 //! | rule | what it asks for |
 //! |---|---|
@@ -61,7 +62,7 @@ fn report(findings: impl IntoIterator<Item = Finding>) {
     assert!(findings.is_empty(), "{} to mend:{}", findings.len(), findings.concat());
 }
 
-/// The lines that a rule complains of, for tests of the rule itself.
+/// The lines that a rule reports, for tests of the rule itself.
 fn lines(findings: impl IntoIterator<Item = Finding>) -> Vec<usize> {
     findings.into_iter().map(|f| f.line).collect()
 }

@@ -1,12 +1,12 @@
-//! Every ordering that a lock names by `order!` is weakened once by the model checker's tests, and
-//! every mistake that it names by `mutation!` is planted once, by them or by the tests that explore
-//! schedules. The book has a row for each that those plant.
+//! The model checker's tests weaken every ordering that a lock names by `order!` once. They, or the
+//! tests that explore schedules, plant every mistake that a lock names by `mutation!` once. The
+//! book has a row for each mistake that the latter plant.
 
 use crate::Finding;
 use crate::source::{Source, TREE};
 
-/// A macro that names mutations, at which place in its arguments, and where the tests are that have
-/// to notice.
+/// A macro that names mutations, the index of the name in its arguments, and the tests that have to
+/// notice the mutation.
 const NAMES: &[(&str, usize, &[&str])] = &[
     ("order ! (", 2, MODELS),
     ("store_load ! (", 0, MODELS),
@@ -39,7 +39,7 @@ const CHAPTER: &str = "docs/src/internals/mutations.md";
 /// Crates whose sources name mutations.
 const MODELLED: &[&str] = &["manycore", "manycore-channel", "timestone", "khronos-fs"];
 
-/// The names in a macro: the place, and the name with its quotes.
+/// The names in a macro: the place, and the name with its quotation marks.
 fn named<'a>(
     file: &'a Source,
     call: &str,

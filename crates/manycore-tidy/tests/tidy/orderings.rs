@@ -1,8 +1,8 @@
-//! Every memory ordering has its reason beside it, by name.
+//! Every memory ordering has its reason in a comment, by name.
 //!
-//! `// Acquire: partner of the Release in unlock` on the line or above it in the same paragraph: a
-//! reader can then check the argument, and a writer had to have one. Where a whole file needs no
-//! order, `Relaxed throughout: ...` says so once.
+//! `// Acquire: partner of the Release in unlock` is on the line or above it in the same paragraph.
+//! A reader can then check the argument, and the writer had to have one. Where a whole file needs
+//! no order, `Relaxed throughout: ...` says so once.
 
 use crate::Finding;
 use crate::source::{Source, TREE, is_comment};

@@ -1,11 +1,11 @@
-//! No file knows whose machine it was written on: absolute paths begin where every Linux has
-//! something.
+//! No file contains paths of the machine on which it was written: absolute paths begin with
+//! directories that every Linux has.
 
 use crate::Finding;
 use crate::source::{Source, TREE};
 
-/// First components of paths that mean the same everywhere, are surely absent, or are parts of a
-/// relative path.
+/// First components of paths that mean the same everywhere, certainly do not exist, or are parts of
+/// a relative path.
 const EVERYWHERE: &str =
     "usr etc proc sys dev lib lib64 bin sbin var opt run tmp no nonexistent src DISCARD";
 

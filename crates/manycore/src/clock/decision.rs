@@ -1,12 +1,12 @@
-//! When a transaction commits: a word of its thread's, which others may read before the stamp is
-//! known.
+//! The decision when a transaction commits: a word of its thread, which others may read before the
+//! stamp is known.
 //!
 //! A reader may begin between the moment when a commit takes its stamp and the moment when it
 //! stores the stamp. The reader would then miss a commit that is before its begin. So from the
 //! transaction's first lock on, the word says that there is no stamp yet. A reader that finds this
 //! writes its own time into the word, and goes on: the stamp has to be later than that time. If the
-//! reader writes it while the commit takes its stamp, the commit takes another one. So no thread
-//! waits for a thread that is preempted in its commit.
+//! reader writes its time while the commit takes its stamp, the commit takes another stamp. So no
+//! thread waits for a thread that is preempted in its commit.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, order};

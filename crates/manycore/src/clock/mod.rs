@@ -1,9 +1,9 @@
-//! Clocks that order commits: of several threads, without a line that all of them write.
+//! Clocks that order the commits of several threads, without a line that all of them write.
 //!
 //! A mechanism with versions asks a clock for two things: a commit asks for a *stamp*, and a
-//! snapshot that begins asks for the *present*; the snapshot sees the commits with stamps up to its
-//! present. [`Ordo`] answers from the CPUs' own counters, and knows by how much they may differ;
-//! [`Counter`] is a number that every commit increments.
+//! snapshot that begins asks for the *present*. The snapshot sees the commits with stamps up to its
+//! present. [`Ordo`] answers from the CPUs' own counters, and knows the largest difference between
+//! them. [`Counter`] is a number that every commit increments.
 //!
 //! | | a stamp costs | the present costs | after a commit, or before a snapshot |
 //! |---|---|---|---|

@@ -1,4 +1,4 @@
-//! The CPUs' own counters, and by how much they may differ.
+//! The CPUs' own counters, and the largest difference between them.
 //!
 //! # Source
 //!
@@ -13,7 +13,7 @@
 //! directions, is the *boundary*: two times that are further apart than it are in the order in
 //! which they were read.
 //!
-//! With more than eight CPUs only pairs with the first one are measured; the sum of the two largest
+//! With more than eight CPUs only pairs with the first one are measured. The sum of the two largest
 //! differences is then a boundary, for messages by way of that CPU.
 //!
 //! # Reads that overtake

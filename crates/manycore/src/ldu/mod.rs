@@ -3,11 +3,11 @@
 //! # Idea
 //!
 //! A structure that is updated far more often than it is read need not be up to date all the time.
-//! Updates go into a log; a thread that reads acquires the structure's lock, applies the log, and
-//! looks. The order of most updates does not matter. Only an insertion and a removal of the *same*
-//! object do not commute, and of those one is pending at most: an object carries a mark for each of
-//! the two, and who logs one of them first takes back the mark of the other. If there was one, the
-//! two cancel, and nothing is left to do:
+//! Updates go into a log. A thread that reads acquires the structure's lock, applies the log, and
+//! reads. The order of most updates does not matter. Only an insertion and a removal of the *same*
+//! object do not commute, and at most one of those is pending. An object has a mark for each of the
+//! two. A thread that logs one of them first clears the mark of the other. If that was set, the two
+//! cancel, and nothing is left to do:
 //!
 //! ```text
 //!     insert                                     synchronize, with the structure's lock
@@ -54,9 +54,9 @@
 //! # Timer, and sweeping
 //!
 //! A structure that is never read has a log that grows with the number of items.
-//! [`Deferred::synchronize_if_due`] drains it now and then, from updates. Only one thread does so,
-//! because a thread that finds it due claims it first, and then goes to the lock. [`every`] does
-//! the same from a thread of its own.
+//! [`Deferred::synchronize_if_due`] drains it now and then, from updates. Only one thread does so:
+//! a thread that finds it due claims it first, and then acquires the lock. [`every`] does the same
+//! from a thread of its own.
 //!
 //! Logged items that were dropped stay in memory until the log is drained. A thread that drops one
 //! drains the entries of its own core, if there are [`MANY`] and the lock is free: they are in its
@@ -90,36 +90,36 @@
 //! core that is applied before reads is from OpLog (S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and
 //! N. Zeldovich, MIT-CSAIL-TR-2014-019). The differences:
 //!
-//! - The marks, the bits `used` of the two entries, and one that says that the owner is gone, are
-//!   in one word, which is only changed by read-modify-writes, one for an update and one for an
+//! - One word contains the marks, the bits `used` of the two entries, and a bit that says that the
+//!   owner has gone. It is only changed by read-modify-writes, one for an update and one for an
 //!   entry. The published code has a word for each, and clears `used` with a plain store.
-//! - In the published code the assertion on the mark is the wrong way round; here it says that the
-//!   same update does not come twice.
-//! - An object with an entry in the queue is freed by who drains that, under the lock, and by
-//!   nobody else. In the published code it may be freed between steps 6 and 7.
+//! - In the published code the assertion on the mark is inverted. Here it says that the same update
+//!   does not come twice.
+//! - An object with an entry in the queue is freed only by the thread that drains the entry, under
+//!   the lock. In the published code it may be freed between steps 6 and 7.
 //! - On a conflict in the table the published code takes the other structure's entries out of the
 //!   queue, and only then acquires its lock; a read in between misses them. Here they go to a queue
-//!   of the other structure's own, no lock of a structure is acquired, and nobody waits: a thread
-//!   that finds somebody at the place uses the structure's own queue as well.
-//! - *Walkers in progress.* With a lock, an update waits for readers; a logged one does not. So an
-//!   object that was removed may still be read: it is not freed, nor given out to be changed,
-//!   before the reader has left the lock; and [`Deferred::wait_for_reads`] waits for readers that
-//!   may have missed an insertion.
-//! - Where reads are frequent, updates are applied at once: see above. [`drain`] and [`Node`] leave
-//!   that to who uses them.
-//! - *Order of related objects.* Entries are applied in no particular order. A structure in which
-//!   the order of two objects matters has to have it in the objects: [`Structure`] asks for it.
+//!   of the other structure's own. No lock of a structure is acquired, and no thread waits: a
+//!   thread that finds another thread at the slot uses the structure's own queue as well.
+//! - *Readers in progress.* With a lock, an update waits for readers; a logged update does not. So
+//!   another thread may still read an object that was removed. The object is not freed, or given
+//!   out to be changed, before the reader has released the lock. [`Deferred::wait_for_reads`] waits
+//!   for readers that may have missed an insertion.
+//! - Where reads are frequent, updates are applied at once: see above. With [`drain`] and [`Node`],
+//!   the caller decides that.
+//! - *Order of related objects.* Entries are applied in no particular order. If the order of two
+//!   objects matters, the objects have to contain it: [`Structure`] asks for it.
 //! - *Changed keys.* A removal and an insertion that follows it cancel only if the object is the
-//!   same in both. So an object cannot be changed but by [`Absent::edit`], which drains the queue
+//!   same in both. So an object can be changed only by [`Absent::edit`], which drains the queue
 //!   first.
 //!
 //! # Memory order
 //!
 //! The node's word orders owner and drainer: both change it by read-modify-writes (AcqRel), one of
-//! which comes first. If it is the owner's, the drainer's finds the mark, and acquires what the
-//! owner did before. If it is the drainer's, the owner puts the entry into the queue, and has
+//! which comes first. If the owner's is first, the drainer's finds the mark, and acquires what the
+//! owner did before. If the drainer's is first, the owner puts the entry into the queue, and has
 //! acquired the end of the drainer's use of it. With `used` in a word of its own there would be a
-//! store and then a load of another place on both sides, which needs sequentially consistent fences
+//! store and then a load of another word on both sides, which needs sequentially consistent fences
 //! on both.
 //!
 //! The thread that puts an object's entry into the queue releases the object there, and the thread
@@ -134,10 +134,11 @@
 //! # Cost
 //!
 //! An update is one read-modify-write of the object's line. The first one of its kind since the
-//! queue was drained also is one at the head of the queue. With [`Global`] that transfers the
-//! head's line; with the others it does not, as long as the thread stays on its core. A drain is
-//! one read-modify-write for each entry, and the cache misses of reading objects that others have
-//! written; with a queue for each core, it also reads the head of each. 24 bytes for each object.
+//! queue was drained is also one at the head of the queue. With [`Global`] that transfers the
+//! head's line; with the other queues it does not, if the thread stays on its core. A drain is one
+//! read-modify-write for each entry, and the cache misses of reading objects that others have
+//! written; with a queue for each core, it also reads the head of each. An object's node takes 24
+//! bytes.
 //!
 //! # When not to use it
 //!

@@ -1,4 +1,4 @@
-//! How many updates there are for each read, and whether it pays to put them off.
+//! How many updates there are for each read, and whether deferring updates is worth its cost.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Queues of many structures, in tables; each core has one. At any time a place of a table belongs
+//! Queues of many structures, in tables; each core has one. At any time a slot of a table belongs
 //! to one structure.
 
 use alloc::boxed::Box;

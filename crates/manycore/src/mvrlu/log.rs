@@ -7,10 +7,10 @@
 //!   [ segment ] --> [ segment ] -----------> [ segment ]        spare: [ segment ] [ segment ]
 //! ```
 //!
-//! Only its thread appends. A thread that holds the right to reclaim (its thread, as a rule) moves
-//! `scan` and `tail`; segments that the tail has left become spare, and the thread takes them up
-//! again: so the log is circular, and the segment that was used last comes first. Segments are
-//! written once when they are made: no page fault is left for later.
+//! Only its thread appends. A thread that holds the right to reclaim (usually the log's own thread)
+//! moves `scan` and `tail`. Segments that the tail has left become spare, and the log's thread
+//! reuses them. So the log is circular, and the segment that was used last is reused first.
+//! Segments are written once when they are created, so that no page fault remains for later.
 
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use alloc::vec::Vec;
@@ -26,7 +26,7 @@ use crate::sync::order;
 /// A segment's first line, or more of them where atomics are large.
 #[repr(C, align(64))]
 pub(super) struct Segment {
-    /// The one that was filled next; null until all in this one is published.
+    /// The segment that was filled next; null until all versions in this one are published.
     next: AtomicPtr<Segment>,
     /// Where what is published ends, from the segment's begin.
     used: AtomicUsize,
@@ -53,8 +53,8 @@ impl Position {
         Self { segment, offset: FIRST }
     }
 
-    /// The version here; none at the end of the published ones. Goes on to the next segment, and
-    /// passes that to `leave`.
+    /// The version at this position; none at the end of the published ones. Goes on to the next
+    /// segment, and passes the old one to `leave`.
     pub fn version(&mut self, mut leave: impl FnMut(*mut Segment)) -> Option<*mut Version> {
         loop {
             // SAFETY: a position is made of a segment of its log, and segments are there for as
@@ -85,10 +85,10 @@ impl Position {
 /// What the thread has of its log.
 pub(super) struct Writer {
     end: Position,
-    /// Segments that the present transaction has filled, and where each ends.
+    /// Segments that the present transaction has filled, and the end of each.
     filled: Vec<(Position, *mut Segment)>,
     spare: *mut Segment,
-    /// How many segments there are, and how many were ever begun.
+    /// The number of segments, and how many were ever begun.
     segments: usize,
     begun: usize,
     /// Versions ever published.
@@ -107,7 +107,8 @@ pub(super) struct Log {
     last_made: AtomicPtr<Segment>,
     /// How many segments were ever given back.
     given_back: AtomicUsize,
-    /// Versions that were ever published, and that were ever discarded.
+    /// The number of versions that were ever published, and that of versions that were ever
+    /// discarded.
     published: AtomicUsize,
     discarded: AtomicUsize,
     reclaiming: AtomicBool,
@@ -201,7 +202,7 @@ impl Log {
     ///
     /// # Safety
     ///
-    /// The segment is of this log, and no thread uses a version in it, or the segment, any more.
+    /// The segment belongs to this log. No thread uses it, or a version in it, any more.
     pub unsafe fn give_back(&self, segment: *mut Segment) {
         // SAFETY: the segment is of this log, and no other thread touches it before it is taken
         // again (contract of this function).
@@ -345,7 +346,7 @@ impl Writer {
         Some(segment)
     }
 
-    /// Lets what was appended be reclaimed: its transaction is over.
+    /// Allows the appended versions to be reclaimed: their transaction has ended.
     pub fn publish(&mut self, log: &Log) {
         for (end, next) in self.filled.drain(..) {
             // SAFETY: this writer has begun the segment, and segments are there for as long as

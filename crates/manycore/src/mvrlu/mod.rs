@@ -87,26 +87,27 @@
 //! *A snapshot is consistent.* Let R be a session's time and W a stamp. If R >= W, the session sees
 //! all of the commit: the stamp was taken after the decision was opened and the versions were
 //! linked, so that a thread that has a time of W or later sees both
-//! ([`Clock::stamp`](crate::clock::Clock::stamp)). It then finds the decision made, or makes the
-//! stamp later than R, which contradicts. If R < W it passes by: by the stamp, or because it has
-//! made that later.
+//! ([`Clock::stamp`](crate::clock::Clock::stamp)). The session then finds the decision made: if it
+//! were open, the session would make the stamp later than R, in contradiction to R >= W. If R < W
+//! the session does not read the commit's versions, because their stamp is later than R. Either it
+//! has found the stamp, or it has made the stamp later.
 //!
-//! *A thread's record is used again* by its next transaction, so that a reader may find the
-//! decision of a later one. It reads the version's stamp again: that was set before the later
+//! *The next transaction of a thread reuses its record.* So a reader may find the decision of a
+//! later transaction. It therefore reads the version's stamp again, which was set before the later
 //! transaction began (Release in `open`).
 //!
 //! *Begin against watermark* is a store and a load on either side. The session stores its epoch and
 //! then reads objects. The other thread stores the new epoch, after it has detached something, and
-//! then reads the sessions' stores. Both sides have full fences in between, or the other side has a
+//! then reads the sessions' epochs. Both sides have full fences in between, or the other side has a
 //! membarrier: `src/asymmetry.rs` says when, and why that is as good. Either the other thread sees
 //! the session, or the session sees the new epoch and the detached state.
 //!
-//! *Stamp against begin*, without a clock, are a store and a load on either side, too: the commit
-//! puts its versions in and then reads the epoch; a thread that raises that has stored it, and a
-//! session that finds it then reads objects. The exchange, the read of the epoch, and its raising
-//! are in one order (SeqCst), which costs a load nothing on x86 and a load-acquire elsewhere. Its
-//! end (Release) comes after all that it has read, and `advance` acquires that for the thread that
-//! acts on the watermark.
+//! *Stamp against begin*, without a clock, is a store and a load on either side, too. The commit
+//! inserts its versions and then reads the epoch. A thread raises the epoch by a store, and a
+//! session that finds this epoch then reads objects. The insertion, the read of the epoch, and its
+//! raising are in one order (SeqCst), which costs a load nothing on x86 and a load-acquire
+//! elsewhere. The session's end (Release) comes after all that it has read, and `advance` acquires
+//! that for the thread that acts on the watermark.
 //!
 //! *Writing back.* Data is copied to the object, then the head is set to null (Release); a session
 //! that finds null (Acquire) reads it.
@@ -114,12 +115,12 @@
 //! # A horizon
 //!
 //! A program that writes commits to a disk, in their order, needs to know when it has all commits
-//! up to a time: after [`Domain::close`] no commit with a stamp up to that time can appear any
+//! up to a time. After [`Domain::close`] no commit with a stamp up to that time can appear any
 //! more. Sessions may then read at the *floor*, the last time up to which everything is on the disk
-//! ([`Handle::begin_at_floor`]); the watermark is not above it, so their versions are kept. Such a
-//! session stores the floor in its record rather than the epoch, and reads the floor again, as
-//! other sessions read the epoch: a thread that searches for a grace period and has not seen the
-//! session has read that floor before, or an earlier one.
+//! ([`Handle::begin_at_floor`]). The watermark is not above the floor, so the versions for these
+//! sessions are kept. Such a session stores the floor in its record rather than the epoch. It then
+//! reads the floor again, as other sessions read the epoch. So a thread that searches for a grace
+//! period and has not seen the session has read the same floor before, or an earlier one.
 //!
 //! # Cost
 //!
@@ -138,8 +139,8 @@
 //! # When not to use it
 //!
 //! Where all threads change one object: one transaction at a time succeeds, and the others run
-//! again. For long sessions: they keep versions, up to [`Config::segments_max`] segments a thread;
-//! then writers wait, and [`Config::on_stall`] reports the blocking session. For objects of
+//! again. For long sessions: they keep versions, up to [`Config::segments_max`] segments for each
+//! thread; then writers wait, and [`Config::on_stall`] reports the blocking session. For objects of
 //! kilobytes, which are copied for each change. For code that reads repeatedly in one session to
 //! wait for a change: a session sees the same moment for ever.
 

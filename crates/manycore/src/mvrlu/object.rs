@@ -12,7 +12,7 @@ use crate::session::object;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::order;
 
-/// What a version has beside its stamp and its object.
+/// The fields of a version in addition to its stamp and its object.
 #[repr(C)]
 pub(super) struct Chain {
     /// When the next newer one was committed, or 0.
@@ -38,21 +38,22 @@ impl Chain {
 }
 
 impl Kind {
-    /// Bytes of a version in a log, to the next whole line.
+    /// The bytes of a version in a log, rounded up to whole lines.
     #[inline]
     pub fn room(&self) -> usize {
         self.copy.next_multiple_of(64)
     }
 }
 
-/// The newest version of an object, which the caller may follow; null if that is the master.
+/// The newest version of an object, which the caller may follow; null if the object has none.
 #[inline]
 pub(super) fn newest(head: &Head) -> *mut Version {
     // Acquire: partner of the Release of the thread that made the version, or wrote it back.
     head.load(order!(Acquire, "mvrlu-newest"))
 }
 
-/// Puts a version before the others, or back, if the newest is the one expected.
+/// Replaces the newest version, if it is the expected one: by one in front of the others, or by an
+/// older one.
 #[inline]
 pub(super) fn exchange(head: &Head, expected: *mut Version, new: *mut Version) -> bool {
     // SeqCst: partner of the Acquire in `newest`, and of each other: the data of a version that is

@@ -26,12 +26,13 @@ use crate::sync::{hint, thread, time};
 /// The longest pause of a thread that waits for room.
 const PAUSE_MAX_NS: u32 = 1_000_000;
 
-/// After this many attempts for room, with pauses between, nothing that others do makes any.
+/// After this many attempts to get room, with pauses between them, other threads' progress does not
+/// make any.
 const OWN_AFTER: u32 = 32;
 
-/// How often a thread leaves a grace period that is due to another thread, which is scanning for
-/// one. With hundreds of threads a scan takes about as long as it takes the others to find the next
-/// one due; when they scanned as well, all of them delayed each other.
+/// How often a thread leaves a grace period that is due to another thread, which is searching for
+/// one. With hundreds of threads a search takes about as long as the others need to find the next
+/// one due. When they searched as well, all of them delayed each other.
 const DEFERRED_MAX: u32 = 4;
 
 /// What one turn has done.
@@ -66,9 +67,9 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Searches for a grace period, unless another thread is doing so: its result is for all. But
-    /// if nothing has come of that when some more versions were due, that thread may have been
-    /// preempted, and this one searches, too. Returns whether this thread has searched.
+    /// Searches for a grace period, unless another thread is doing so: its result serves all. But
+    /// if that search had no result when some more versions were due, its thread may have been
+    /// preempted, and this thread searches, too. Returns whether this thread has searched.
     fn look(&mut self, before: u64) -> bool {
         let counters = &self.record.counters;
         let for_readers = self.kept.take_hops(counters) >= self.hops_max;
@@ -88,10 +89,10 @@ impl<C: Clock> Handle<'_, C> {
         true
     }
 
-    /// A session blocks the grace period, and more frequent searches do not help. With more threads
-    /// than CPUs, the session's thread most likely waits for a CPU: it gets this thread's, which is
-    /// in no session now. So a thread is rarely preempted in a session for a whole slice of the
-    /// others.
+    /// Gives up the CPU: a session blocks the grace period, and more frequent searches do not help.
+    /// With more threads than CPUs, the session's thread probably waits for a CPU. It gets this
+    /// thread's, which is in no session now. So a thread is rarely preempted in a session for a
+    /// whole time slice of the others.
     fn has_looked_in_vain(&mut self) {
         self.vain += 1;
         if self.vain <= YIELDS {
@@ -102,12 +103,12 @@ impl<C: Clock> Handle<'_, C> {
 
     /// Writes back and discards the versions that no session needs, in the logs of all threads. If
     /// no session is open and no other thread reclaims, the objects themselves are up to date
-    /// afterwards: for a thread that leaves, or a program whose last thread this is.
+    /// afterwards. For a thread that ends, or for the last thread of a program.
     ///
     /// # Panics
     ///
-    /// If the handle is in a session: at the flush's end nothing would protect the objects that the
-    /// session has found.
+    /// If the handle is in a session: when the flush has ended, nothing would protect the objects
+    /// that the session has found.
     pub fn flush(&mut self) {
         assert!(!self.is_open, "a flush in a session");
         let clock = self.domain.clock();
@@ -125,7 +126,8 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// Reclaims this thread's log; and others' that were not even reclaimed up to `lagging`.
+    /// Reclaims this thread's log, and the logs of others that were not even reclaimed up to
+    /// `lagging`.
     fn reclaim_logs(&mut self, watermark: u64, lagging: u64) {
         // In a session, so that the objects are there that are read.
         self.domain.enter(self.record);
@@ -164,7 +166,8 @@ impl<C: Clock> Handle<'_, C> {
         count(&counters.freed, done.freed);
     }
 
-    /// Waits until the log has room again, and reports the session it waits for if that takes long.
+    /// Waits until the log has room again. If that takes long, reports the session for which it
+    /// waits.
     #[cold]
     pub(super) fn wait_for_room(&mut self) {
         let (domain, record) = (self.domain, self.record);
@@ -214,7 +217,7 @@ impl<C: Clock> Handle<'_, C> {
     }
 }
 
-/// The second step: nobody has what was detached before the watermark.
+/// The second step: no thread can use what was detached before the watermark.
 fn discard<C: Clock>(
     domain: &Domain<C>,
     record: &Record,
@@ -321,8 +324,8 @@ fn ask_ahead(place: &mut Position) {
 ///
 /// # Safety
 ///
-/// The caller is in a session, and has the right to reclaim the log in which the version is,
-/// published.
+/// The caller is in a session, and has the right to reclaim the log that contains the version,
+/// which is published.
 unsafe fn detach(version: &Version, watermark: u64, done: &mut Done) -> bool {
     // Relaxed: published after it was written.
     let stamp = version.stamp.load(Ordering::Relaxed);

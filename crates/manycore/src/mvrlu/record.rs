@@ -20,10 +20,10 @@ const IDLE: u64 = u64::MAX;
 /// A thread that takes part.
 pub(super) type Member = ThreadSlot<Record, Local>;
 
-/// A thread's record. It outlives the thread, and is then another's.
+/// A thread's record. It outlives the thread, and a later thread takes it over.
 #[repr(C)] // The session comes first: see `ThreadRegistry::scan`.
 pub(super) struct Record {
-    /// In a session: an epoch that had been announced when the session began. Else `IDLE`.
+    /// In a session, an epoch that had been announced when the session began. Otherwise `IDLE`.
     session: CachePadded<AtomicU64>,
     pub decision: Decision,
     pub log: Log,
@@ -41,7 +41,7 @@ pub(super) struct Local {
     pub dying: Dying,
 }
 
-/// The state of a handle at its end, with which the next one begins. So a series of handles
+/// The state of a handle at its end, with which the next handle begins. So a series of handles
 /// searches for grace periods as often as a single one, and need not allocate.
 #[derive(Default)]
 pub(super) struct Kept {
@@ -57,13 +57,13 @@ pub(super) struct Kept {
     /// Versions that were committed since the log was last reclaimed, or since the last search for
     /// a grace period.
     pub versions: u32,
-    /// Whether there are many of them, or another segment of the log was begun and there are many
-    /// segments.
+    /// Whether there are many of these versions, or a segment of the log was begun although there
+    /// are many segments.
     pub is_filling: bool,
     /// Sessions since it last looked for a grace period.
     pub sessions: u32,
-    /// How often the thread has left a grace period that was due to another thread, since one was
-    /// over.
+    /// How many grace periods that were due the thread has left to another thread since the last
+    /// one ended.
     pub deferred: u32,
     /// The watermark when the log was last reclaimed.
     pub reclaimed: u64,
@@ -77,8 +77,8 @@ impl Kept {
         self.hops_counted = hops;
     }
 
-    /// The steps since the last grace period, which are counted; the next ones are those since this
-    /// one.
+    /// Returns the steps since the last grace period, and counts them. The next call counts those
+    /// since this one.
     pub fn take_hops(&mut self, counters: &Counters) -> u32 {
         self.count_hops(counters);
         self.hops_counted = 0;
@@ -99,8 +99,8 @@ impl Record {
         (record, Local { writer, pool: Pool::new(), kept: Kept::default(), dying: Dying::new() })
     }
 
-    /// Announces that a session begins, which is protected from that epoch on; with a full fence
-    /// after it, or without.
+    /// Announces that a session begins, which is protected from this epoch on; with a full fence
+    /// afterwards, or without.
     #[inline]
     pub fn enter(&self, epoch: u64, with_fence: bool) {
         if with_fence {
@@ -118,7 +118,7 @@ impl Record {
         self.session.store(IDLE, order!(Release, "mvrlu-leave"));
     }
 
-    /// The epoch of the session; later than any if there is none.
+    /// The epoch of the session; later than any epoch if there is none.
     pub fn session_since(&self) -> u64 {
         // Acquire: partner of the Release in `enter` and `leave`.
         self.session.load(Ordering::Acquire)

@@ -24,7 +24,7 @@ counters! {
     /// Logs that another thread reclaimed, because their own thread had not done so for a whole
     /// grace period.
     helps,
-    /// Times that a thread had to wait until its log had room.
+    /// How often a thread had to wait until its log had room.
     forced,
     /// Versions that were written back to their objects.
     written_back,

@@ -49,11 +49,11 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { self.lock_bare_of_kind(link, &KindOf::<T>::KIND, flag) }
     }
 
-    /// The same, for an object of another kind than its data's.
+    /// Does the same, for an object of another kind than its data's.
     ///
     /// # Safety
     ///
-    /// As of `RawSession::try_lock`; the kind is the object's, and its copies have this data.
+    /// As for `RawSession::try_lock`; the kind is the object's, and its copies have this data.
     #[inline]
     pub(super) unsafe fn lock_bare_of_kind<T: Copy>(
         &mut self,
@@ -72,8 +72,8 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { self.lock_with(link, kind, BARE | flag, again).map(|_| ()) }
     }
 
-    /// Locks an object with a version of these flags, unless the session has locked it: then that
-    /// version goes to `again`.
+    /// Locks an object with a version of these flags. If the session has locked the object already,
+    /// `again` gets the existing version.
     ///
     /// # Safety
     ///
@@ -140,7 +140,7 @@ impl<C: Clock> Handle<'_, C> {
         unsafe { version.as_ref() }.is_some_and(|v| v.stamp.load(Ordering::Relaxed) == self.mine)
     }
 
-    /// The newest version of an object, if this session may lock that or has done so.
+    /// The newest version of an object, if this session may lock the object or has done so.
     ///
     /// # Safety
     ///
@@ -168,7 +168,7 @@ impl<C: Clock> Handle<'_, C> {
         if version.has(FREED) { Err(Conflict::Freed) } else { Ok(newest) }
     }
 
-    /// Puts a version before the newest, which is the lock.
+    /// Puts a version before the newest one. This is the lock.
     ///
     /// # Safety
     ///
@@ -224,11 +224,11 @@ impl<C: Clock> Handle<'_, C> {
         self.kept.is_filling |= is_filling;
     }
 
-    /// The data of a version of this session's, which may so far only be locked.
+    /// The data of a version of this session, which may only be locked so far.
     ///
     /// # Safety
     ///
-    /// The version is this session's, of an object of this type.
+    /// The version belongs to this session, and its object has this type.
     unsafe fn with_data<T>(version: *mut Version) -> *mut T {
         // SAFETY: the version is this session's, of an object of type `T` (contract of this
         // function), and others read its flags and data only after the commit.
@@ -322,7 +322,7 @@ impl<C: Clock> Handle<'_, C> {
         Some(stamp)
     }
 
-    /// The commit of a version, and the end of the lock.
+    /// Commits a version, and so ends the lock.
     fn stamp(version: &Version, stamp: u64) {
         // SAFETY: null, or the version before, which this one's lock keeps from being detached: it
         // is discarded only after it was superseded, which the store below does.
@@ -334,7 +334,7 @@ impl<C: Clock> Handle<'_, C> {
         version.stamp.store(stamp, order!(Release, "mvrlu-stamp"));
     }
 
-    /// The end of a lock, without a change: the version before is the newest again.
+    /// Ends a lock without a change: the version before is the newest again.
     fn unlock(version: &Version) {
         // SAFETY: the session has the object locked, and locked objects are not freed.
         let head: &Head = unsafe { &*version.master() };

@@ -3,18 +3,19 @@
 //!
 //! # Idea
 //!
-//! Each core has a log. An operation is stamped with the clock and put at the end of the log of the
-//! core on which its thread runs, whose line is in that core's cache. A thread that reads acquires
-//! the structure's lock, takes all logs, merges them by their stamps, applies them, and looks. In
-//! contrast to [`ldu`](crate::ldu), any operation can be logged, and they are applied in an order
-//! that explains what threads did; for that all logs have to be merged before a read.
+//! Each core has a log. An operation is stamped with the clock and added to the log of the core on
+//! which its thread runs, whose line is in that core's cache. A thread that reads acquires the
+//! structure's lock, takes all logs, merges them by their stamps, applies the operations, and
+//! reads. In contrast to [`ldu`](crate::ldu), any operation can be logged, and operations are
+//! applied in an order that explains what threads did. For that all logs have to be merged before a
+//! read.
 //!
 //! # Source
 //!
 //! S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, "OpLog: a library for scaling
-//! update-heavy data structures", MIT-CSAIL-TR-2014-019. Here a structure has logs of its own, and
-//! no place in a table of each core; and operations that cancel each other are not looked for in a
-//! core's log.
+//! update-heavy data structures", MIT-CSAIL-TR-2014-019. Here a structure has its own logs, in
+//! place of a slot in a table of each core; and a core's log is not searched for operations that
+//! cancel each other.
 //!
 //! Clocks of cores may differ. So an operation that has to come after another, such as the removal
 //! of an object after its insertion, declares that ([`OpLog::log_after`]): its stamp is higher,
@@ -23,8 +24,8 @@
 //! # Memory order
 //!
 //! Each log is under a lock of its own. A thread that reads acquires all of the locks before it
-//! takes the first log, so the taken operations are complete: an operation that came before a taken
-//! one was in its log, and is taken too.
+//! takes the first log. So the taken operations are complete: an operation that came before a taken
+//! one was in its log, and is taken, too.
 //!
 //! # Cost
 //!

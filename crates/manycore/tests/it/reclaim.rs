@@ -256,7 +256,7 @@ fn a_reader_that_stays() {
             let guard = handle.pin();
             slots.look(&guard, 0);
             inside.send(sync::thread::id()).unwrap();
-            // Until a writer has waited for room, which it cannot but do.
+            // Until a writer has had to wait for room.
             while !leave.load(Ordering::Acquire) {
                 thread::sleep(Duration::from_millis(1));
             }

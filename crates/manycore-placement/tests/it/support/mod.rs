@@ -1,5 +1,5 @@
-//! Machines as the kernel shows them in sysfs and /proc: trees that are written, file by file, like
-//! those seen on machines of these kinds.
+//! Machines as the kernel shows them in sysfs and /proc. The trees are written file by file, like
+//! those of real machines of these kinds.
 
 use std::fmt::Write;
 use std::fs;
@@ -45,7 +45,7 @@ pub fn pair(a: usize, b: usize) -> u32 {
     if a == b { 10 } else { 21 }
 }
 
-/// Eight packages: two boards of four, where each has its opposite on the other board.
+/// Eight packages: two boards of four, where each package has its counterpart on the other board.
 pub fn boards(a: usize, b: usize) -> u32 {
     match (a == b, a / 4 == b / 4, a % 4 == b % 4) {
         (true, ..) => 10,
@@ -54,7 +54,7 @@ pub fn boards(a: usize, b: usize) -> u32 {
     }
 }
 
-/// 2 x 10 cores, Ivy Bridge, hyper-threading off: the publication's.
+/// 2 x 10 cores, Ivy Bridge, hyper-threading off: the publication's machine.
 pub const IVY_BRIDGE: Shape =
     Shape { packages: 2, cores: 10, threads: 1, cache_cores: 10, distance: pair };
 
@@ -62,7 +62,8 @@ pub const IVY_BRIDGE: Shape =
 pub const EIGHT_SOCKETS: Shape =
     Shape { packages: 8, cores: 15, threads: 1, cache_cores: 15, distance: boards };
 
-/// Two packages of 32 cores, four to a last-level cache, with two threads each.
+/// Two packages of 32 cores, with four cores for each last-level cache, and two threads for each
+/// core.
 pub const MANY_CACHES: Shape =
     Shape { packages: 2, cores: 32, threads: 2, cache_cores: 4, distance: pair };
 
@@ -132,8 +133,8 @@ impl Built {
         self.file("sys/class/net/lo/queues/rx-0/rps_cpus", "0");
     }
 
-    /// A card at a node with an interrupt of each queue on these CPUs, and a card that announces no
-    /// packets on CPU 0; the default route leads over it.
+    /// A card at a node with an interrupt of each queue on these CPUs, and a second card that
+    /// announces no packets on CPU 0. The default route uses the first card.
     pub fn card(self, name: &str, node: i32, cpus: &[usize]) -> Self {
         const ADDRESS: &str = "0000:3b:00.0";
         let device = format!("sys/devices/pci0000:3a/{ADDRESS}");
@@ -265,7 +266,8 @@ impl Built {
     }
 }
 
-/// The CPUs that a driver gives sixteen queues on a node of ten: one after the other.
+/// The CPUs of sixteen queues on a node with ten CPUs: a driver assigns one after the other, and
+/// then begins again.
 pub fn sixteen_queues() -> Vec<usize> {
     (0..16).map(|queue| queue % 10).collect()
 }

@@ -372,8 +372,8 @@ impl Distributed {
     }
 }
 
-// Relaxed: counters are independent of each other, and of a living process a little old or new is
-// as good.
+// Relaxed: counters are independent of each other, and a slightly older or newer value of a living
+// process is as good.
 pub(in crate::analyze) fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! Locks that lie in one cache line, and that both wander between CPUs.
+//! Locks that share a cache line, and that are all used on several CPUs.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! The records among which there may be sections to run, and the list of those that were of use
-//! lately.
+//! The records that may have sections to run, and the list of those that were used recently.
 
 use super::record::Record;
 use crate::sync::atomic::{AtomicU32, Ordering};

@@ -2,27 +2,28 @@
 //!
 //! # Idea
 //!
-//! A thread that finds the lock taken publishes its section in a record, and waits until it has
-//! run. The thread that holds the lock, the *combiner*, walks through the list of records and runs
-//! the published sections, before it releases the lock. The data and the lock then stay in one
-//! CPU's cache for many sections, each of which costs two transfers of a record's line. A spinning
-//! thread depends on no other to begin: it tries the lock itself, and is the next combiner.
+//! A thread that finds the lock taken publishes its section in a record, and waits until the
+//! section has run. The thread that holds the lock, the *combiner*, walks through the list of
+//! records and runs the published sections before it releases the lock. The data and the lock then
+//! stay in one CPU's cache for many sections, each of which costs two transfers of a record's line.
+//! A waiting thread does not depend on another to begin: it tries the lock itself, and is the next
+//! combiner.
 //!
 //! # Source
 //!
 //! D. Hendler, I. Incze, N. Shavit and M. Tzafrir, "Flat Combining and the
-//! Synchronization-Parallelism Tradeoff", SPAA 2010: the list, the passes, and that records are
-//! taken off the list when they are idle for long. There each thread has a record for good. Here
-//! records belong to the lock, and a thread takes one for the length of a section, at best that of
-//! its CPU: so threads may come and go, and nothing is left behind. More than 64 threads that wait
-//! at a time wait for a record. A thread that finds the lock free does not publish anything; and
-//! who has waited for some microseconds sleeps.
+//! Synchronization-Parallelism Tradeoff", SPAA 2010: the list, the passes, and that records which
+//! are idle for long are removed from the list. There each thread has a record permanently. Here
+//! records belong to the lock, and a thread takes one for the length of a section, preferably that
+//! of its CPU. So threads may come and go, and nothing is left behind. If more than 64 threads wait
+//! at the same time, the others wait for a record. A thread that finds the lock free publishes
+//! nothing. A thread that has waited for some microseconds sleeps.
 //!
 //! # Memory order
 //!
-//! A record goes from hand to hand: its state is written with Release by the thread that passes it
-//! on, and read with Acquire by the thread that takes it. The data is the combiner's, and goes from
-//! one to the next with the lock (Release, Acquire).
+//! A record passes from thread to thread: its state is written with Release by the thread that
+//! passes it on, and read with Acquire by the thread that takes it. The data belongs to the
+//! combiner, and passes to the next one with the lock (Release, Acquire).
 //!
 //! A thread sleeps only if another is going to run its section. It adds itself to the count of
 //! threads that went to sleep, and then reads the lock; a combiner releases the lock, and then
@@ -36,7 +37,7 @@
 //!
 //! Uncontended: two read-modify-writes of the lock, and a read of each record of the list.
 //! Contended: a section costs its thread a compare-and-swap of a record's line, and costs the
-//! combiner another one. The lock has 8 KiB.
+//! combiner another one. The lock takes 8 KiB.
 //!
 //! # When not to use it
 //!

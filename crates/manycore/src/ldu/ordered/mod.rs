@@ -46,9 +46,9 @@
 //!
 //! # Why
 //!
-//! *Stamps.* Under a strict clock an addition does not return before every stamp that is asked for
-//! later, on any thread, is later than its own ([`Clock::pass`]). So: (S) if one addition returns
-//! before another is called, its stamp is the smaller.
+//! *Stamps.* Under a strict clock an addition returns only when every stamp that any thread asks
+//! for later is later than its own ([`Clock::pass`]). So: (S) if one addition returns before
+//! another is called, its stamp is the smaller.
 //!
 //! *Oldest.* A queue is linearizable if values come out once, `pop` says "nothing" only if at some
 //! moment between its call and its return there was nothing, and no value comes out before another
@@ -59,11 +59,11 @@
 //!
 //! - `c` was known before all runs of which nothing was left were read, and found empty. `x`
 //!   was in its run before `c` was added.
-//! - The stamp of `c` is not after the time that `pop`, or one before, read before it read
-//!   those runs. A stamp that is asked for after that time was read is later than it. So `c` had
-//!   got its stamp by then, and `x` was in its run before that.
+//! - The stamp of `c` is not after the time that this `pop`, or an earlier one, read before it read
+//!   those runs. A stamp that is asked for after that time was read is later than the time. So `c`
+//!   had got its stamp by then, and `x` was in its run before that.
 //!
-//! The second one makes taking `n` items cost `n` times the logarithm of the runs, and not `n`
+//! By the second reason taking `n` items costs `n` times the logarithm of the runs, and not `n`
 //! reads of all runs: with a backlog, one read serves all earlier additions.
 //!
 //! *Newest.* A `pop` reads all runs, once, and takes the item with the latest stamp among all that
@@ -74,8 +74,8 @@
 //! several items stops after an item whose stamp is later than the time read before the runs:
 //! another item may have been added above the next one.
 //!
-//! *Nothing* is said after a read of all runs that found nothing: whatever was added before the
-//! call had come out by then.
+//! *"Nothing"* is returned after a read of all runs that found nothing: whatever was added before
+//! the call had come out by then.
 //!
 //! *Taken back.* Between an addition and its withdrawal no thread has taken the item out of the
 //! run, so no result depends on it. Meanwhile the thread itself has only added items that it had
@@ -84,18 +84,18 @@
 //!
 //! *A preempted thread*, which has got its stamp but not yet put its item into its run, is the weak
 //! point of merging by time: a later item may come out first. Here that does no harm, and no thread
-//! waits for it: its addition has not returned, so (S) says nothing about it, and it may take
-//! effect later. A stamp is never taken as evidence that no earlier item will come; the reads of
-//! the runs serve for that. In its run the item gets its position by its stamp.
+//! waits for the preempted one. Its addition has not returned, so (S) says nothing about it, and it
+//! may take effect later. A stamp never proves that no earlier item will come; the reads of the
+//! runs prove that. In its run the item gets its position by its stamp.
 //!
 //! # Memory order
 //!
-//! A run has one word, of how many were added and how many taken. Adding an item releases it,
-//! together with the link to its segment; taking acquires. Both are read-modify-writes of the same
-//! word, so that an item is either taken or taken back. A segment is freed by the thread that takes
-//! the first item of the next one: the writer does not come back to it, since there is nothing in
-//! it that it could take back. What was taken, and the tournament, go from one who takes to the
-//! next with the lock.
+//! A run has one word, with the number of added items and the number of taken ones. Adding an item
+//! releases it, together with the link to its segment; taking acquires. Both are read-modify-writes
+//! of the same word, so that an item is either taken or taken back. A segment is freed by the
+//! thread that takes the first item of the next one: the writer does not come back to it, since
+//! there is nothing in it that it could take back. The taken items and the tournament pass with the
+//! lock from one thread that takes to the next.
 //!
 //! # Threads that come and go
 //!

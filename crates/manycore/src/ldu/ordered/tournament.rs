@@ -1,5 +1,5 @@
-//! Which of many runs has the item that comes first: a tree in which each node has the better of
-//! the two below.
+//! A tournament finds the run whose item comes first: it is a tree in which each node has the
+//! better of the two below.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Queues of entries: many put one in, one takes all.
+//! Queues of entries: many threads add entries, and one takes all.
 
 pub mod node;
 

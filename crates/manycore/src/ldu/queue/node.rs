@@ -282,8 +282,8 @@ impl Node {
         // of it is used, so it is valid until `Released` is dropped.
         let state = &unsafe { node.as_ref() }.state;
         let early = mutation!("ldu-second-test").then(|| state.load(Ordering::Relaxed)); // Relaxed: a mistake in any order
-        // AcqRel: partner of `update`. The owner's earlier actions are seen here; what it does
-        // after it has found that this update was taken is not.
+        // AcqRel: partner of `update`. The owner's earlier actions are seen here. What the owner
+        // does after it has found that this update was taken is not seen here.
         let both = order!(AcqRel, "ldu-settle");
         let before = State(state.fetch_and(State(u8::MAX).settled(operation).0, both));
         let is_marked = early.unwrap_or(before.0) & operation.mark() != 0;

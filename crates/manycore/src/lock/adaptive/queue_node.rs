@@ -129,8 +129,8 @@ impl<'a> QueueNodeRef<'a> {
         let Linked::Node(mut qnode) = tail.load(Ordering::Acquire) else { return None };
         loop {
             let qnode_ref = Self { qnode: NonNull::new(qnode)?, tail, is_own: false };
-            // Relaxed: written by the thread that has handed over to the one from which this thread
-            // has the lock.
+            // Relaxed: the thread that wrote it has handed over to the thread from which this
+            // thread has the lock.
             if qnode_ref.qnode().state.load(Ordering::Relaxed) == HOLDER {
                 return Some(qnode_ref);
             }
@@ -209,8 +209,8 @@ impl<'a> QueueNodeRef<'a> {
 
     /// Leaves the node to the thread that comes to it, unless the node has a message.
     fn leave(&self, state: u32) -> Told {
-        // Release: partner of the Acquire in `tell`: only a thread that comes to it touches it
-        // afterwards. Acquire on failure: as in `wait`.
+        // Release: partner of the Acquire in `tell`: after this only a thread that comes to the
+        // node accesses it. Acquire on failure: as in `wait`.
         let (done, failed) = (order!(Release, "adaptive-leave"), Ordering::Acquire);
         match self.qnode().state.compare_exchange(state, LEFT, done, failed) {
             Ok(_) => Told::Nothing,
