@@ -17,6 +17,8 @@ use crate::machine::Cycles;
 pub(crate) struct Line {
     /// Directory: the time until which the requests so far occupy its home.
     pub(super) busy: Cycles,
+    /// Directory: until when it is taken by requests that a write waits for.
+    pub(super) held: Cycles,
     /// Directory: the sockets that will have clean copies.
     pub(super) sharers: u64,
     /// Directory: the core that will own the line.
@@ -109,6 +111,7 @@ impl Line {
     fn reset(&mut self, epoch: u32) {
         *self = Self {
             busy: 0,
+            held: 0,
             sharers: 0,
             owner: CoreId::NONE,
             changed: false,

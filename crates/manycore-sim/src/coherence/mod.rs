@@ -9,6 +9,9 @@
 //! a line could never retry locally. If plain stores did not queue, the store that releases a lock
 //! would overtake the waiting requests, and no lock would collapse.
 //!
+//! Where bursts were measured, a write does not wait for reads that queue: it takes as long as with
+//! one reader. Those reads take effect after it.
+//!
 //! Reads need not queue if their socket has a copy, or will soon get one: see [`Combining`].
 
 mod cache;
@@ -187,13 +190,18 @@ impl Coherence {
         let travel = self.travel(line, Kind::Load, core, now);
         let hold = if takes_over { self.machine.directory.hold } else { 0 };
         let is_clean = owner.is_none() && sharers != 0;
+        let directory = &self.machine.directory;
         let occupied = match is_clean {
-            true => travel.min(self.machine.directory.read_occupancy),
+            true => directory.occupied_by_read(travel, sharers == 1 << socket),
             false => travel + hold,
         };
+        let is_overtaken = is_clean && directory.writes_overtake_reads();
         let record = self.lines.get(line);
         let exclusive = takes_over || owner.is_none() && sharers == 0;
         record.busy = start + occupied;
+        if !is_overtaken {
+            record.held = record.busy;
+        }
         record.changed = false;
         if exclusive {
             record.owner = CoreId::new(core);
@@ -233,11 +241,13 @@ impl Coherence {
     }
 
     fn write(&mut self, line: u32, kind: Kind, core: u32, now: Cycles) -> Service {
-        let start = self.lines.get(line).busy.max(now);
+        let start = self.lines.get(line).held.max(now);
         let travel = self.travel(line, kind, core, now);
         let hold = self.machine.directory.hold;
         let record = self.lines.get(line);
-        record.busy = start + travel + hold;
+        record.held = start + travel + hold;
+        // Reads that it overtakes are served all the same.
+        record.busy = record.busy.max(start) + travel + hold;
         record.owner = CoreId::new(core);
         record.changed = true;
         record.sharers = 0;
@@ -340,12 +350,28 @@ impl Coherence {
                 self.share(line, socket);
             }
             self.lines.get(line).holder = CoreId::NONE;
+        } else if let Some(writer) = record.holder.get()
+            && self.machine.directory.writes_overtake_reads()
+        {
+            self.downgrade_overtaker(line, writer, core);
         }
         if !service.exclusive {
             self.share(line, self.socket_of[core as usize]);
         }
         let version = self.lines.get(line).version;
         self.fill(line, core, version);
+    }
+
+    /// A read that a write has overtaken gets its copy from the writer, which shares the line then.
+    fn downgrade_overtaker(&mut self, line: u32, writer: u32, reader: u32) {
+        let [of_writer, of_reader] = [writer, reader].map(|core| self.socket_of[core as usize]);
+        self.share(line, of_writer);
+        let record = self.lines.get(line);
+        if record.owner == record.holder {
+            record.owner = CoreId::NONE;
+            record.sharers |= 1 << of_writer | 1 << of_reader;
+        }
+        record.holder = CoreId::NONE;
     }
 
     /// The service of a write starts: from now on it is the core's line.

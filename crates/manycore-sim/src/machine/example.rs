@@ -37,7 +37,7 @@ impl Machine {
                 combining: Combining::Socket,
                 migratory: false,
                 shared_read_occupancy: 20,
-                read_occupancy: 100_000,
+                read_occupancy: Directory::AS_LONG_AS_ITS_WAY,
                 contention: 0,
             },
             caches: Caches {

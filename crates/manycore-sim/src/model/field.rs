@@ -179,7 +179,7 @@ fields! {
     Choice "directory.combining", 0 to 1, "whether reads by the cores of a socket are served together" => Combining directory.combining;
     Count "directory.migratory", 0 to 1, "1: a load of a line that another core has changed takes it over; 0: both have a copy then" => Flag directory.migratory;
     Cycles "directory.shared_read_occupancy", 0 to 10_000, "how long a load of a clean line keeps its home busy" => Wide directory.shared_read_occupancy;
-    Cycles "directory.read_occupancy", 0 to 100_000, "how long a load of a clean line that is not combined keeps its home busy, at most as long as its way" => Wide directory.read_occupancy;
+    Cycles "directory.read_occupancy", 0 to 100_000, "how long a load of a clean line that is not combined keeps its home busy; 100000: as long as its way" => Wide directory.read_occupancy;
     Cycles "directory.contention", 0 to 10_000, "how much longer a line takes to another socket if it was waited for" => Wide directory.contention;
     Cycles "caches.l1_hit", 1 to 100, "load that hits the first level" => Wide caches.l1_hit;
     Cycles "caches.same_line", 0 to 100, "load of the line that the load before it was of" => Wide caches.same_line;

@@ -39,6 +39,7 @@ embedded!(
     "graviton1-a72-16-like",
     "xeon-e7-8870-8x10-like",
     "opteron-6172-8x6-like",
+    "opteron-6272-8x8-like",
     "opteron-8431-8x6-like",
 );
 

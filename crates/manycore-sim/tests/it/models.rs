@@ -60,6 +60,7 @@ fn shapes_are_those_of_the_machines() {
         ("graviton1-a72-16", 16),
         ("xeon-e7-8870-8x10", 80),
         ("opteron-6172-8x6", 48),
+        ("opteron-6272-8x8", 64),
         ("opteron-8431-8x6", 48),
     ];
     for (name, count) in expected {

@@ -22,6 +22,7 @@ embedded!(
     "counters-graviton",
     "locks-folly",
     "locks-cna",
+    "locks-litl",
     "rwlocks-folly",
     "lists-optik",
     "tables-optik",
@@ -31,6 +32,7 @@ embedded!(
     "reclaim-wfe",
     "kernel-80",
     "kernel-80-files",
+    "kernel-commits",
 );
 
 /// The sets' names.

@@ -26,7 +26,7 @@ impl SharedCount {
 
 impl Shared for SharedCount {
     fn knows(&self, part: Part) -> bool {
-        part != Part::OpenAndClose
+        matches!(part, Part::Stat | Part::Link)
     }
 
     fn stat(&self, links: bool, work: &dyn Fn(f64)) {
@@ -84,7 +84,7 @@ impl Deltas {
 
 impl Shared for Deltas {
     fn knows(&self, part: Part) -> bool {
-        part != Part::OpenAndClose
+        matches!(part, Part::Stat | Part::Link)
     }
 
     fn stat(&self, links: bool, work: &dyn Fn(f64)) {

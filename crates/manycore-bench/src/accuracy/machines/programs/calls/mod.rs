@@ -6,9 +6,13 @@
 //! | `files` | a table of descriptors, under Linux' spin lock and without |
 //! | `shared` | what both are to the threads |
 //! | `links` | the state of a file beside changes of its link count |
+//! | `semaphores` | an array of semaphores, under its lock and under theirs |
+//! | `dentry` | the entry of a name, before and after its users got a line of their own |
 
+mod dentry;
 mod files;
 mod links;
+mod semaphores;
 mod shared;
 
 use std::collections::BTreeMap;
@@ -16,8 +20,10 @@ use std::collections::BTreeMap;
 use manycore_sim::thread;
 use serde::{Deserialize, Serialize};
 
+use self::dentry::Dentry;
 use self::files::{Own, Table};
 use self::links::{Deltas, References, SharedCount};
+use self::semaphores::{Locking, Semaphores};
 use self::shared::{Part, Shared};
 use crate::simulated::{Count, Finding, Run, SimulatedProgram, sight};
 
@@ -48,6 +54,10 @@ pub(crate) enum Call {
     LinkBesideStat,
     /// As `LinkBesideStat`, without a look-up of the number of links.
     LinkBesideStatWithoutLinks,
+    /// Each operates on a semaphore of its own, all of one array.
+    Semop,
+    /// All look up the state of one file by its name.
+    StatOneName,
 }
 
 impl Call {
@@ -58,7 +68,10 @@ impl Call {
 
     /// The number of threads for each thread whose calls are counted.
     pub fn threads_each(self) -> u32 {
-        if self == Self::OpenAndClose { 1 } else { 2 }
+        match self {
+            Self::OpenAndClose | Self::Semop | Self::StatOneName => 1,
+            _ => 2,
+        }
     }
 
     /// The part of thread `thread` of `threads`, and whether its calls are counted.
@@ -66,6 +79,8 @@ impl Call {
         let stats = thread < threads / 2;
         match self {
             Self::OpenAndClose => (Part::OpenAndClose, true),
+            Self::Semop => (Part::Semaphore, true),
+            Self::StatOneName => (Part::StatName, true),
             Self::StatBesideLink | Self::StatWithoutLinksBesideLink if stats => (Part::Stat, true),
             Self::StatBesideLink | Self::StatWithoutLinksBesideLink => (Part::Link, false),
             _ if stats => (Part::Stat, false),
@@ -79,7 +94,11 @@ fn make(mechanism: &str, call: Call, threads: u32) -> Option<Box<dyn Shared>> {
     Some(match (mechanism, call) {
         ("linux", Call::OpenAndClose) => Box::new(Table::new(threads)),
         ("own", Call::OpenAndClose) => Box::new(Own::new(threads)),
-        (_, Call::OpenAndClose) => return None,
+        ("array-lock", Call::Semop) => Box::new(Semaphores::new(threads, Locking::Array)),
+        ("semaphore-locks", Call::Semop) => Box::new(Semaphores::new(threads, Locking::Semaphore)),
+        ("one-line", Call::StatOneName) => Box::new(Dentry::with_one_line()),
+        ("two-lines", Call::StatOneName) => Box::new(Dentry::with_two_lines()),
+        (_, Call::OpenAndClose | Call::Semop | Call::StatOneName) => return None,
         ("linux", Call::StatBesideLink | Call::StatWithoutLinksBesideLink) => {
             Box::new(References::new())
         }
@@ -125,6 +144,8 @@ impl SimulatedProgram for Calls {
                         Part::OpenAndClose => shared.open_and_close(me, &work),
                         Part::Stat => shared.stat(self.call.asks_for_links(), &work),
                         Part::Link => shared.link(me, &work),
+                        Part::Semaphore => shared.semop(me, &work),
+                        Part::StatName => shared.stat_name(&work),
                     }
                     done += u64::from(is_counted);
                     counts[me as usize].note(window, done);
@@ -174,6 +195,14 @@ mod tests {
         };
         let (own, table) = (factor("own"), factor("linux"));
         assert!(own > 30.0 && table < 2.0, "{own}, {table}");
+    }
+
+    #[test]
+    fn what_commits_have_changed_is_faster() {
+        let over = |call, after, before| rate(after, 20, call) / rate(before, 20, call);
+        let semaphores = over(Call::Semop, "semaphore-locks", "array-lock");
+        let names = over(Call::StatOneName, "two-lines", "one-line");
+        assert!(semaphores > 2.0 && names > 1.1, "{semaphores}, {names}");
     }
 
     #[test]

@@ -6,6 +6,8 @@ pub(super) enum Part {
     OpenAndClose,
     Stat,
     Link,
+    Semaphore,
+    StatName,
 }
 
 /// The data that a kernel's calls share. `work` computes that part of a call.
@@ -18,6 +20,10 @@ pub(super) trait Shared {
     fn stat(&self, _links: bool, _work: &dyn Fn(f64)) {}
 
     fn link(&self, _thread: u32, _work: &dyn Fn(f64)) {}
+
+    fn semop(&self, _thread: u32, _work: &dyn Fn(f64)) {}
+
+    fn stat_name(&self, _work: &dyn Fn(f64)) {}
 
     /// Checks that the state after the end of all threads is that of before.
     fn verify(&self) -> Result<(), String>;
