@@ -123,7 +123,7 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it.
+        // SAFETY: no other thread has it.
         unsafe { peer_ck_ht_destroy(self.table.0) };
     }
 }

@@ -40,10 +40,10 @@ fn register() -> Registered {
 impl Drop for Table {
     fn drop(&mut self) {
         let registered = register();
-        // SAFETY: nobody else has it, and this thread has registered.
+        // SAFETY: no other thread has it, and this thread has registered.
         unsafe { peer_lfht_clear(self.0.0) };
         drop(registered);
-        // SAFETY: nobody else has it, and it is empty.
+        // SAFETY: no other thread has it, and it is empty.
         unsafe { peer_lfht_destroy(self.0.0) };
     }
 }

@@ -6,7 +6,7 @@
 //! | [`lock`] | threads that contend for locks: throughput, waits, fairness |
 //! | [`set`] | threads that use a set, by several mechanisms: throughput, latency, memory |
 //! | [`index`] | threads that use an index as YCSB does: throughput, latency, scans |
-//! | [`uncontended`] | what a lock costs when nobody else wants it: nanoseconds and instructions |
+//! | [`uncontended`] | what a lock costs without contention: nanoseconds and instructions |
 //! | [`grid`] | what the project promises about its locks, measured and judged |
 //! | [`goals`] | what it wants of its sets, indexes and reverse maps, measured and judged |
 //! | [`contender`] | locks of manycore, glibc, `parking_lot` and the standard library |

@@ -84,7 +84,7 @@ fn readers_share_where_the_lock_lets_them() {
     }
 }
 
-/// Lets everybody in.
+/// Excludes no thread.
 struct Open;
 
 impl Contender for Open {

@@ -24,7 +24,7 @@ fn settings() -> Settings {
     }
 }
 
-/// Makes everybody wait for a minute.
+/// Makes every thread wait for a minute.
 struct Shut;
 
 impl Contender for Shut {

@@ -41,7 +41,7 @@ statuses! {
     Busy = 5, c"in use: held, waited for, or with a session or thread that has not ended";
     /// A thread's data without `RLU_THREAD_INIT`.
     NotRegistered = 6, c"the thread is not registered: RLU_THREAD_INIT or manycore_rcu_register comes first";
-    /// Another thread holds it, or nobody.
+    /// Another thread holds it, or no thread.
     NotOwner = 7, c"the calling thread does not hold it";
     /// It would wait for itself.
     Deadlock = 8, c"the calling thread would wait for itself";
@@ -98,7 +98,7 @@ impl From<Error> for Status {
 #[cold]
 pub fn fatal(mistake: &str) -> ! {
     use std::io::Write;
-    // If nobody can be told, there is nothing else to do.
+    // If the message cannot be written, there is nothing else to do.
     _ = writeln!(std::io::stderr(), "manycore: {mistake}");
     std::process::abort()
 }

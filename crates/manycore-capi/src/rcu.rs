@@ -411,7 +411,7 @@ pub unsafe extern "C" fn manycore_rcu_call(
 ) -> Status {
     /// # Safety
     ///
-    /// A head whose object nobody has.
+    /// A head whose object no thread has.
     unsafe fn run(head: *mut ()) {
         let head = head.cast::<Head>();
         // SAFETY: the object's head is valid and no thread has the object (contract of this

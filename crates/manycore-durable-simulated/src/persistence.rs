@@ -22,7 +22,7 @@ impl Line {
 
     /// What it has.
     pub fn words(&self) -> [u64; WORDS] {
-        // Relaxed: the caller sees to it that nobody writes.
+        // Relaxed: the caller ensures that no thread writes.
         std::array::from_fn(|word| self.0[word].load(Ordering::Relaxed))
     }
 }

@@ -127,7 +127,8 @@ unsafe impl<P: Persistence> Sessions for Logged<P> {
     }
 }
 
-// SAFETY: sessions are those of the domain; a commit does more before it, and after it.
+// SAFETY: the sessions are the domain's. A commit only adds steps before and after the domain's
+// commit.
 unsafe impl<P: Persistence> RawSession for LoggedHandle<'_, P> {
     #[inline]
     unsafe fn begin(&mut self, view: View) {

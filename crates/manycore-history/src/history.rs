@@ -1,4 +1,4 @@
-//! Recording: who called what when, and what it returned.
+//! Recording of calls: thread, operation, times and result.
 //!
 //! Moments are drawn from one counter, before the call and after the return. So, on any machine, a
 //! call whose moment is later than another call's return happens after that call: a
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// One operation, from its call to its return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call<O, R> {
-    /// Who called.
+    /// The thread that called.
     pub thread: u32,
     /// What.
     pub operation: O,

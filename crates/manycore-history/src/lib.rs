@@ -2,10 +2,10 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`history`] | recording: who called what when, and what it returned |
+//! | [`history`] | recording of calls: thread, operation, times and result |
 //! | [`specification`] | what a set, a map, a stack and a queue do when used by one thread |
 //! | [`linearizable`] | whether some order of a history makes each operation right |
-//! | [`taken_back`] | what a thread pushes and takes back, which nobody else sees |
+//! | [`taken_back`] | what a thread pushes and takes back, which no other thread sees |
 //! | [`snapshot`] | whether transactions saw snapshots; what a crash has left of them |
 //! | [`run`] | random operations on any collection, natively and under explored schedules |
 //!

@@ -415,7 +415,7 @@ mod tests {
 
     /// Waits now and then for the address space's lock, if other threads do the same.
     fn map_and_unmap() {
-        // SAFETY: memory of nobody else's.
+        // SAFETY: memory that no other code uses.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
             let pages = libc::mmap(null_mut(), 1 << 16, libc::PROT_WRITE, flags, -1, 0);

@@ -51,7 +51,7 @@ impl Switch {
 
 impl Drop for Switch {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // No one is left to be told.
         let _ = self.set_back();
     }
 }

@@ -23,7 +23,7 @@ struct Group<'a> {
     stacks: HashMap<WaitSite<'a>, (u64, u64)>,
 }
 
-/// Who waited, and where.
+/// The waiting threads and the places of their waits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct WaitSite<'a> {
     task: &'a str,

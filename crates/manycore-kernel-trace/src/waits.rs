@@ -24,7 +24,7 @@ pub struct Waits {
 
 /// What the tracepoint says of a lock.
 pub mod flag {
-    /// Who waits spins.
+    /// A waiter spins.
     pub const SPIN: u32 = 1;
     /// To read.
     pub const READ: u32 = 2;
@@ -41,7 +41,7 @@ pub mod flag {
 /// What is known of a lock itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
-    /// Nothing: only who waits for it tells.
+    /// Nothing: only its waiters show something about it.
     Unknown,
     /// A variable of the kernel, by its address.
     Variable(u64),

@@ -96,7 +96,7 @@ pub struct Watch {
 
 /// The program's own futexes.
 enum Own {
-    /// Nobody wants them.
+    /// No reader wants them.
     Unwanted,
     /// The BPF programs see to them.
     #[cfg(feature = "bpf")]

@@ -101,8 +101,8 @@ impl Running {
         // The number is the child's until we reap it, which `Child` does not do when it is dropped.
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
-            // No code can wait for it in time, so it must not run on. This fails only when it has
-            // ended already.
+            // Without the descriptor no code can wait for the child in time, so the child must not
+            // run on. The kill fails only if the child has ended already.
             let _ = child.kill().and_then(|()| child.wait());
         })?;
         Ok(Self { pid, leads_group, pidfd, made_from, started, ended: None, reaped: false })

@@ -22,7 +22,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::failure::{Failure, Result};
 
-/// Signals by which somebody asks the command to end.
+/// Signals by which the user asks the command to end.
 const ASK_TO_END: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
 /// Other signals by which a process dies unless it handles them.
@@ -267,7 +267,7 @@ extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
             About::Program => {
                 // Relaxed: see `TO`.
                 let to = TO.load(Ordering::Relaxed);
-                // A full pipe has more signals than anybody can tell apart.
+                // A full pipe has more signals than can be told apart.
                 libc::write(to, info.cast(), size_of::<siginfo_t>());
             }
             About::Nobody => {}
@@ -287,7 +287,7 @@ extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
 enum About {
     /// The program, or the process that waits for it.
     Program,
-    /// Nobody: it has served its purpose.
+    /// No one: it has served its purpose.
     Nobody,
     /// This command: the signal must have its usual effect.
     Command,

@@ -20,7 +20,7 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
-/// Who has closed stderr does not want to know.
+/// If the user has closed stderr, nothing is written.
 fn write_note(text: &impl Display) {
     let _ = writeln!(io::stderr(), "manycore: {text}");
 }

@@ -30,7 +30,7 @@ pub struct Nic {
     pub node: Option<usize>,
     /// The interrupts of its hardware, ascending.
     pub interrupts: Vec<Interrupt>,
-    /// Its queues, and who is to serve them.
+    /// Its queues, and the CPUs that are to serve them.
     pub queues: Queues,
 }
 

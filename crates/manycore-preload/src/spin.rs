@@ -17,7 +17,7 @@ use crate::stats::{self, Attempt, Mode, Object, Wait};
 const FREE: i32 = 1;
 const HELD: i32 = 0;
 
-/// A spinlock does not say who has it.
+/// A spinlock does not show its owner.
 const UNKNOWN: u32 = 0;
 
 /// How often a thread polls before it yields its CPU: a few microseconds.

@@ -122,7 +122,7 @@ pub struct Mapping {
     pub thread_entries: Pages<[ThreadEntry; THREAD_ENTRIES]>,
     /// A thread's waits for locks: a hash table, by `key`.
     pub waits: Pages<[Waits; WAITS]>,
-    /// Who kept whom waiting: a hash table, by `key`.
+    /// Which thread made which other wait: a hash table, by `key`.
     pub blocked: Pages<[Blocked; BLOCKED]>,
     /// The orders in which locks were taken: a hash table, by `key`.
     pub orders: Pages<[Order; ORDERS]>,
@@ -288,7 +288,7 @@ pub struct Record {
     pub hold: AtomicU64,
     /// The longest of them, in ticks.
     pub hold_max: AtomicU64,
-    /// Who waits for it now: a [`queue`].
+    /// Its waiters now: a [`queue`].
     pub queue: AtomicU64,
     /// How long its longest queue lasted, in ticks.
     pub convoy: AtomicU64,

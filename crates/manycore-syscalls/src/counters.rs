@@ -78,7 +78,7 @@ fn note_used(header: &Header, cpu: Option<u16>) {
     let Some(cpu) = cpu else { return };
     let bit = 1 << (cpu % 64);
     if let Some(word) = header.used.get(usize::from(cpu) / 64)
-        // Everybody writes here: once for each CPU.
+        // All threads write here: there is one for each CPU.
         && word.load(Ordering::Relaxed) & bit == 0
     {
         word.fetch_or(bit, Ordering::Relaxed);
@@ -170,7 +170,7 @@ fn publish(header: &Header, parent: u32) {
     header.magic.store(MAGIC, Ordering::Release);
 }
 
-/// Takes a mapping away in which nobody counts.
+/// Removes a mapping in which no thread counts.
 fn unmap(mapping: *mut Mapping) {
     if !mapping.is_null() {
         // SAFETY: the mapping is of this size, and no thread counts in it or will: the callers have

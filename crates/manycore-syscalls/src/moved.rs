@@ -294,7 +294,7 @@ fn settle(flight: &mut InFlight) {
     }
     match flight.slot.take() {
         Some(slot) => descriptors::leave(slot),
-        // That of a socket that is nobody's now.
+        // That of a socket that no thread has now.
         None => OFFLOAD.close(flight.route),
     }
     counters::count(flight.shape.function, Outcome::Abandoned);

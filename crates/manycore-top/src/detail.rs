@@ -130,7 +130,7 @@ fn list<T>(title: &str, all: &[T], line: impl Fn(&T) -> Vec<String>) -> Vec<Line
     lines
 }
 
-/// Who waits now.
+/// The threads that wait now.
 fn waiting(one: &LiveLock, total: &Picture) -> Vec<Line<'static>> {
     let name = |pid: u32, tid: u32| {
         let thread = total.threads.iter().find(|thread| (thread.pid, thread.tid) == (pid, tid));
@@ -157,7 +157,7 @@ fn stacks(picture: &Picture, row: usize) -> Vec<Line<'static>> {
     })
 }
 
-/// Who has it while others wait.
+/// The threads that have it while others wait.
 fn holders(picture: &Picture, row: usize) -> Vec<Line<'static>> {
     let found: Vec<_> = picture.blocking.iter().filter(|one| one.lock == row).collect();
     let all: u64 = found.iter().map(|one| one.wait_ns).sum();

@@ -25,7 +25,7 @@ const ENDED_MAX: usize = 256;
 pub struct Followed {
     program: Program,
     command: String,
-    /// Whether nobody else needs the files of processes that have ended.
+    /// Whether no other program needs the files of processes that have ended.
     owns_files: bool,
     clock: Clock,
     /// In the order in which they were found.

@@ -1,4 +1,4 @@
-//! `manycore top --listen`: the latest metrics for whom connects, by HTTP.
+//! `manycore top --listen`: the latest metrics for each client, by HTTP.
 //!
 //! It reads requests of at most [`REQUEST_MAX`] bytes, in at most [`PATIENCE`], on
 //! [`CONNECTIONS_MAX`] connections at a time; others wait in the kernel's queue. There are two

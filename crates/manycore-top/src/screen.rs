@@ -88,7 +88,7 @@ pub fn check() -> Result<()> {
     Err(Failure::bad_input("stdout is no terminal", "print the pictures instead: --iterations N"))
 }
 
-/// Shows the program until somebody quits.
+/// Shows the program until the user quits.
 pub fn show(source: &mut Source, state: &mut State, inbox: &mut Inbox) -> Result<()> {
     let mut screen = Screen::open()?;
     let mut next = Instant::now();

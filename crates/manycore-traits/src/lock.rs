@@ -16,7 +16,7 @@ pub unsafe trait RawLock: Send + Sync {
     /// not `Unpin`: otherwise the `&mut` by which its owner passes it on would forbid them to.
     type Node: Default;
 
-    /// A lock that nobody holds.
+    /// A lock that no thread holds.
     fn new() -> Self
     where
         Self: Sized;
@@ -75,7 +75,7 @@ pub struct LockInfo {
     pub summary: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// Who is served next.
+    /// The order of service.
     pub order: Order,
     /// Whether a waiter ever gives up its CPU. Where it does not, one preempted thread stops all
     /// for a time slice.

@@ -1,4 +1,4 @@
-//! Locks that many may hold who only read.
+//! Locks that many readers may hold at the same time.
 
 use crate::LockInfo;
 
@@ -17,7 +17,7 @@ pub unsafe trait RawRwLock: Send + Sync {
     /// The lock's row in `manycore locks`.
     const INFO: LockInfo;
 
-    /// A lock that nobody holds.
+    /// A lock that no thread holds.
     fn new() -> Self
     where
         Self: Sized;

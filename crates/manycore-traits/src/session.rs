@@ -222,9 +222,9 @@ pub unsafe trait RawSession {
     /// As for [`deref`](Self::deref); and after the commit no object has a link to it.
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict>;
 
-    /// A new object that owns its value: nobody changes it, and its end drops the value. It may be
-    /// made in a session or between two, belongs to neither, and is the caller's until a commit has
-    /// a link to it.
+    /// A new object that owns its value: no thread changes it, and its end drops the value. It may
+    /// be made in a session or between two, belongs to neither, and is the caller's until a commit
+    /// has a link to it.
     ///
     /// # Panics
     ///
@@ -264,7 +264,7 @@ pub unsafe trait RawSession {
         link: Link<T>,
     ) -> Result<(), Conflict>;
 
-    /// Drops the values of objects that have ended, and that nobody has any more, as far as this
+    /// Drops the values of objects that have ended, and that no thread has any more, as far as this
     /// handle knows of them: here, and nowhere else, destructors of values run. To be called now
     /// and then, where they may panic.
     ///

@@ -5,7 +5,7 @@
 
 use manycore::oplog::{Apply, OpLog, Stamp};
 
-/// An entry: who, and the how-manieth of theirs.
+/// An entry: the thread's number, and the number of the entry in its thread.
 struct Entry {
     thread: usize,
     number: u32,

@@ -1,5 +1,5 @@
 //! Accounts among which threads move money: a transfer changes two at once, and an audit sees all
-//! of them at one moment, without keeping anybody waiting.
+//! of them at one moment, without making other threads wait.
 //!
 //!     cargo run --release -p manycore --example transactions
 

@@ -7,7 +7,7 @@
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{CachePadded, clock, mutation, order};
 
-/// Instead of a time: somebody is at it.
+/// Instead of a time: a thread is at work.
 const CLAIMED: u64 = u64::MAX;
 
 /// When it was last done.

@@ -335,7 +335,7 @@ impl Chunks {
 
 impl Drop for Chunks {
     fn drop(&mut self) {
-        let mut chunk = self.newest.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        let mut chunk = self.newest.load(Ordering::Relaxed); // Relaxed: no other thread is left
         while !chunk.is_null() {
             // SAFETY: `add` has allocated it with this layout and written its head; the users of
             // its objects borrowed from the owner of `self`, and are gone.

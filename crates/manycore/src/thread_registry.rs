@@ -103,7 +103,7 @@ impl<R, L> ThreadSlot<R, L> {
 
 impl<R, L> Drop for ThreadSlot<R, L> {
     fn drop(&mut self) {
-        let local = self.local.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        let local = self.local.load(Ordering::Relaxed); // Relaxed: no other thread is left
         if !local.is_null() {
             // SAFETY: null means that a thread has taken it out; otherwise `give_back` has left it
             // there by `Box::into_raw`, and it is dropped once.
@@ -175,7 +175,7 @@ impl<R, L> ThreadRegistry<R, L> {
 
 impl<R, L> Drop for ThreadRegistry<R, L> {
     fn drop(&mut self) {
-        let mut slot = self.last.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        let mut slot = self.last.load(Ordering::Relaxed); // Relaxed: no other thread is left
         while !slot.is_null() {
             // SAFETY: `add` has made it by `Box::into_raw`, and each is in the list once; all
             // borrows from `self` are gone.

@@ -24,7 +24,7 @@ use manycore::{RawRwLock, for_each_lock, for_each_rw_lock};
 /// Time counts from here.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Who sleeps on which address, longest first.
+/// The sleeping threads and their addresses, the longest sleep first.
 static SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
 
 fn time_left(deadline: &Deadline) -> Duration {

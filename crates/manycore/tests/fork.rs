@@ -227,7 +227,7 @@ macro_rules! tests {
                 insisted_on_over_a_fork::<lock::$lock>();
                 let info = <lock::$lock as PlainLock>::INFO;
                 if info.blocks || info.order.hands_over() {
-                    free_at_a_fork::<lock::$lock>(); // The others remember nobody who waits.
+                    free_at_a_fork::<lock::$lock>(); // The others remember no waiters.
                 }
             }
         )*

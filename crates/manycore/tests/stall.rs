@@ -170,7 +170,7 @@ fn epochs(name: &str) {
     domain.register().synchronize();
     assert_eq!(domain.held_bytes(), 0);
     for slot in slots {
-        // SAFETY: from a box, and nobody is there any more.
+        // SAFETY: from a box, and no thread is there any more.
         drop(unsafe { Box::from_raw(slot.into_inner()) });
     }
 }

@@ -41,7 +41,7 @@ pub extern "C" fn ts_message() -> *const c_char {
 /// The status of an error, whose text the thread may ask for.
 fn refuse(error: &Error) -> Status {
     let text = CString::new(error.to_string().replace('\0', " ")).unwrap_or_default();
-    // Nobody asks for it at the end of the thread.
+    // No code asks for it at the end of the thread.
     _ = MESSAGE.try_with(|message| *message.borrow_mut() = text);
     match error {
         Error::Full(_) => Status::Full,

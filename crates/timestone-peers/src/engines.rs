@@ -7,7 +7,7 @@ use crate::pmemobj;
 use crate::{fjall, lmdb, redb, sqlite};
 use crate::{memory, ours};
 
-/// The engine that keeps nothing. It is compared with where somebody names it.
+/// The engine that keeps nothing. It is compared only where the user names it.
 pub const VOLATILE: &str = "memory";
 
 /// All engines of this build, by name. The first one is compared with the others.

@@ -161,7 +161,7 @@ impl Horizons {
     ///
     /// # Errors
     ///
-    /// That of `flush`. Then nobody sees it.
+    /// That of `flush`. Then no reader sees it.
     pub fn flush<C: Clock, E>(
         &self,
         domain: &Domain<C>,

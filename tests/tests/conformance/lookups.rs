@@ -128,7 +128,7 @@ fn sanitized_programs_run_under_the_command() {
     }
 }
 
-/// Where nobody can put ThreadSanitizer first.
+/// Where ThreadSanitizer cannot come first.
 #[test]
 fn a_sanitizer_that_would_see_no_lock_is_refused() {
     let program = WORKSHOP.c_as("sanitized", "sanitized_thread", &["-fsanitize=thread"]);

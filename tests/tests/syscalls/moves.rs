@@ -56,7 +56,7 @@ pub fn some_of_both(calls: &Calls) {
 pub fn nothing(calls: &Calls) {
     let moving: Vec<_> = calls.iter().filter(|(_, calls)| calls.moved != 0).collect();
     assert!(moving.is_empty(), "programs that moved calls in place: {moving:?}");
-    // What a descriptor is, nobody looks at then.
+    // The kind of a descriptor does not matter then.
     let silent: Vec<_> = calls.iter().filter(|(_, calls)| calls.functions.is_empty()).collect();
     assert!(silent.is_empty(), "programs that counted nothing: {silent:?}");
 }

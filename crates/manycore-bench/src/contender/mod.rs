@@ -23,10 +23,10 @@ pub const BASE_SHARED: &str = "glibc-rwlock";
 
 /// A lock as a benchmark uses it.
 pub trait Contender: Send + Sync + 'static {
-    /// A lock that nobody holds.
+    /// A lock that no thread holds.
     fn new() -> Self;
 
-    /// Runs a section that nobody else may be in.
+    /// Runs a section in which no other thread may be.
     fn exclusive<R>(&self, section: impl FnOnce() -> R) -> R;
 
     /// Runs a section that other readers may share. With a mutex, readers exclude each other.

@@ -13,7 +13,7 @@ struct InPlace<T>(UnsafeCell<T>);
 
 // SAFETY: the C library's locks are made to be used by many threads at once.
 unsafe impl<T> Sync for InPlace<T> {}
-// SAFETY: a lock that nobody holds belongs to no thread.
+// SAFETY: a lock that no thread holds belongs to no thread.
 unsafe impl<T> Send for InPlace<T> {}
 
 /// Checks the result of a pthread function. If a lock cannot be acquired, that is a bug of the

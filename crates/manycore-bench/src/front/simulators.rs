@@ -1,4 +1,4 @@
-//! Who simulates, as the flags of every simulated workload say.
+//! The processes that simulate, by the flags that all simulated workloads have.
 
 use std::num::NonZero;
 use std::path::PathBuf;

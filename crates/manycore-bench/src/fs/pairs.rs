@@ -30,7 +30,7 @@ pub struct Options {
     pub calls: Vec<String>,
     /// Chains of a directory.
     pub chains: usize,
-    /// Who does it.
+    /// The processes that simulate.
     pub pool: SimulatorPool,
 }
 

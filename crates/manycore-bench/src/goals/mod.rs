@@ -48,7 +48,7 @@ pub struct Options {
     /// The command that starts the program with the sets of C libraries; `None` if that program was
     /// not built.
     pub foreign: Option<Command>,
-    /// Who simulates.
+    /// The processes that simulate.
     pub pool: SimulatorPool,
     /// Whether to show progress, if standard error is a terminal.
     pub progress: bool,

@@ -59,7 +59,7 @@ pub(super) fn measure(a: usize, b: usize, distance: Distance) -> Result<Vec<Read
     ])
 }
 
-/// Whether nobody else came between the load and the swap.
+/// Whether no other thread came between the load and the swap.
 #[inline]
 fn increment(word: &AtomicU64) -> bool {
     // Relaxed throughout, as above.

@@ -96,7 +96,7 @@ fn switches(cpu: usize) -> Result<Sample, Failure> {
             let count = switches.load(Ordering::Relaxed) - before;
             start.elapsed().as_nanos() as f64 / f64::from(count.max(1))
         };
-        // Until both run, nobody is switched to.
+        // Until both run, there is no switch.
         while switches.load(Ordering::Relaxed) < 10 {
             give_way(1);
         }

@@ -166,7 +166,7 @@ impl Kernel for PhaseRw {
     }
 }
 
-/// The interface of locks that exclude everybody.
+/// The interface of locks that exclude all other threads.
 macro_rules! plain {
     ($lock:ident) => {
         impl Kernel for $lock {

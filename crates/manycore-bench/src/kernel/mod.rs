@@ -10,7 +10,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `numbers` | every other number that the model needs |
-//! | `locks` | the kernel's locks, by ours, and counting who waits |
+//! | `locks` | the kernel's locks, by ours, with a count of waiters |
 //! | `processes`, `threads` | what the applications share, and the calls |
 //! | `run_queues` | the scheduler's locks |
 //! | `program` | the threads |
@@ -52,7 +52,7 @@ pub enum Application {
     Threads,
 }
 
-/// Jobs of users who always have one.
+/// Jobs of users that always have one.
 pub const JOBS: &str = "jobs";
 /// Requests, as many as are served.
 pub const MAX: &str = "max-jops";
@@ -93,7 +93,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// What an operation takes if nobody is waited for.
+    /// What an operation takes without waits.
     fn own_ns(&self) -> f64 {
         self.compute_ns + threads::Space::own_ns(&self.numbers)
     }
@@ -129,9 +129,9 @@ pub struct Options {
     pub duration: Duration,
     /// The seed of every random choice.
     pub seed: u64,
-    /// Whether to vary what nobody knows about the machine.
+    /// Whether to vary the unknown properties of the machine.
     pub sweep: bool,
-    /// Who does it.
+    /// The processes that simulate.
     pub pool: SimulatorPool,
 }
 

@@ -199,7 +199,7 @@ impl<'a> Processes<'a> {
     }
 }
 
-/// Who does it.
+/// The processes that simulate.
 struct Own<'a> {
     me: u32,
     tally: &'a Tally,

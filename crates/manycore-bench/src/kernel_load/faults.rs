@@ -89,7 +89,7 @@ fn work(
 /// Maps memory, touches some of it, and unmaps it.
 fn remap() -> io::Result<()> {
     let at = map(MAPPING)?;
-    // SAFETY: mapped just now, and nobody else knows of it.
+    // SAFETY: mapped just now, and no other thread knows of it.
     unsafe { touch(at, TOUCHED) };
     // SAFETY: `map` has just made the mapping; no other code knows it, and it is not used again.
     unsafe { unmap(at, MAPPING) }

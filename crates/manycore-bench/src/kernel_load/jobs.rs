@@ -240,7 +240,7 @@ impl<'a> Site<'a> {
 
 fn memory() -> io::Result<()> {
     let at = map(MAPPING)?;
-    // SAFETY: mapped just now, and nobody else knows of it.
+    // SAFETY: mapped just now, and no other thread knows of it.
     unsafe { touch(at, MAPPING) };
     // SAFETY: `map` has just made the mapping; no other code knows it, and it is not used again.
     unsafe { unmap(at, MAPPING) }?;

@@ -51,11 +51,11 @@ pub struct Options {
     pub pinning: Pinning,
     /// The seed of every random choice.
     pub seed: u64,
-    /// Whether to vary what nobody knows about the machine.
+    /// Whether to vary the unknown properties of the machine.
     pub sweep: bool,
     /// Whether to simulate each iteration of a polling loop, and park no thread.
     pub every_turn: bool,
-    /// Who does it.
+    /// The processes that simulate.
     pub pool: SimulatorPool,
 }
 

@@ -3,7 +3,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | `measure` | a model of this host |
-//! | `derive` | a model out of latencies and bursts that somebody measured |
+//! | `derive` | a model out of measured latencies and bursts |
 //! | `show` | all that there is to say about one |
 
 mod derive;

@@ -95,7 +95,7 @@ pub struct Options {
     pub effort: Effort,
     /// The seed of every random choice.
     pub seed: u64,
-    /// Who simulates.
+    /// The processes that simulate.
     pub pool: SimulatorPool,
 }
 

@@ -49,7 +49,7 @@ pub struct Options {
     pub duration: Option<Duration>,
     /// The seed of every random choice.
     pub seed: u64,
-    /// Who does it.
+    /// The processes that simulate.
     pub pool: SimulatorPool,
 }
 

@@ -137,7 +137,7 @@ fn simulate(run: &Run, load: &Load, update: f64, beside: Beside) -> Result<Findi
     let mut sight = sight(&report, operations);
     let mut see = |name: &str, value: f64| _ = sight.insert(name.to_owned(), value);
     see("put_off_max", left.put_off_max as f64);
-    // The first who ended saw all others still at it.
+    // The first thread that ended saw all others at work.
     let memory = left.outcomes.iter().map(|outcome| outcome.memory).max().unwrap_or_default();
     see("memory", memory as f64 - left.full as f64);
     if left.intervals > 0 {

@@ -152,7 +152,7 @@ impl Settings {
             slice.counts.push(outcome.operations);
             slice.waits.add_ticks(&outcome.times, 1.0);
         }
-        // The first who ended saw all others still at it.
+        // The first thread that ended saw all others at work.
         let memory = ended.iter().map(|outcome| outcome.memory).max().unwrap_or(before);
         // Before the check of the contents, which applies everything.
         let put_off_max = map.put_off_max();

@@ -92,7 +92,7 @@ impl SimulatorPool {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(job) = jobs.get(index) else { return };
                 progress.step(self.in_words(job));
-                // Nobody else has this index.
+                // No other thread has this index.
                 _ = answers[index].set(self.answer(&mut worker, job));
             }
         };
@@ -165,7 +165,7 @@ impl Worker {
         // The simulator does not need the libraries that this process may run under, and would be
         // slower with them.
         process.env_remove("LD_PRELOAD");
-        // Results are kept for those who did not plant a mistake.
+        // Results are kept only for runs without a planted mistake.
         process.env_remove("MANYCORE_MUTATION");
         let mut child = process.spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -240,7 +240,7 @@ impl Lines {
         while let Some(line) = self.0.get(at) {
             let line = line.get();
             sum += find(line);
-            // SAFETY: the pointer is valid, and nobody writes this.
+            // SAFETY: the pointer is valid, and no thread writes this.
             at = unsafe { (&raw const (*line).next).read_volatile() };
         }
         sum

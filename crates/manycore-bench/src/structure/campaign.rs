@@ -36,7 +36,7 @@ pub struct SimulatedOptions<G> {
     pub operations: Option<u64>,
     /// Which CPUs the threads run on.
     pub pinning: Pinning,
-    /// Whether to vary what nobody knows about the machine.
+    /// Whether to vary the unknown properties of the machine.
     pub sweep: bool,
     /// What an operation takes beside its accesses.
     pub beside: Beside,

@@ -303,7 +303,7 @@ impl<'a> Kernel<'a> {
                 // SeqCst: before the wait compares the word, against `interrupt`.
                 self.waiting.fetch_add(1, Ordering::SeqCst);
                 futex::wait(&self.news, news, None);
-                // Relaxed: too high a number costs a wake-up of nobody.
+                // Relaxed: too high a number costs a wake-up of no thread.
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
                 continue;
             };

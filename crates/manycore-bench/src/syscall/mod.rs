@@ -71,9 +71,9 @@ pub struct Options {
     pub duration: Duration,
     /// The seed of every random choice.
     pub seed: u64,
-    /// Whether to vary what nobody knows about the machine.
+    /// Whether to vary the unknown properties of the machine.
     pub sweep: bool,
-    /// Who does it.
+    /// The processes that simulate.
     pub pool: SimulatorPool,
 }
 

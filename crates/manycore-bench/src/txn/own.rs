@@ -200,7 +200,7 @@ macro_rules! library {
             session: Box<dyn Session + 'a>,
         }
 
-        /// Does something while nobody else does.
+        /// Does something while no other thread does.
         fn alone<R>(lock: &Mcs, f: impl FnOnce() -> R) -> R {
             let mut node = <Mcs as RawLock>::Node::default();
             // SAFETY: the node stays where it is until `unlock` has returned.

@@ -1,4 +1,4 @@
-//! What the project promises about locks that nobody else wants.
+//! What the project promises about locks without contention.
 
 use manycore_measure::{Bound, Claim, Judgement, Measurement, Mechanism, Metric, Parameter};
 

@@ -1,4 +1,4 @@
-//! Locking and unlocking a lock that nobody else wants.
+//! Locking and unlocking a lock without contention.
 
 use std::time::{Duration, Instant};
 

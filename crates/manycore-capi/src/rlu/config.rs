@@ -27,7 +27,7 @@ pub struct Config {
     pub segments: usize,
     /// Segments to which it may grow.
     pub segments_max: usize,
-    /// Who is told of sessions that last too long.
+    /// The function to which sessions are reported that last too long.
     pub report: Option<Report>,
     /// Passed on to that.
     pub context: *mut c_void,
@@ -38,7 +38,7 @@ const _: () = assert!(size_of::<Config>() == 56 && offset_of!(Config, segments_m
 /// A clock that is chosen when the program runs.
 pub enum AnyClock {
     Ordo(Ordo),
-    /// Nobody waits after a commit.
+    /// No thread waits after a commit.
     NoWait(Ordo),
     Counter(Counter),
 }

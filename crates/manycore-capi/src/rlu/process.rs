@@ -30,7 +30,7 @@ pub struct Process {
     is_early: AtomicBool,
 }
 
-/// Who takes part.
+/// The members.
 struct Members {
     /// Members by the address of the program's structure. A program may pass that to another
     /// thread, so it is not known to belong to any thread.

@@ -97,7 +97,7 @@ impl Worker {
 
 fn slot(number: usize) -> *mut Slot {
     let slot = Box::into_raw(Box::<Slot>::default());
-    // SAFETY: nobody else has it.
+    // SAFETY: no other thread has it.
     unsafe { (*slot).write(&call(number), Kind::Waits) };
     slot
 }
@@ -186,7 +186,7 @@ fn a_call_is_cancelled() {
             while !unsafe { (*slot).is_noted() } {
                 thread::yield_now();
             }
-            // SAFETY: noted: nobody else has it.
+            // SAFETY: noted: no other thread has it.
             unsafe { (*slot).next_cancelled.with_mut(|link| *link = std::ptr::null_mut()) };
             free(slot);
         });

@@ -210,7 +210,7 @@ fn installed(name: &str) -> Option<PathBuf> {
     ["/usr/sbin", "/usr/bin"].iter().map(|path| Path::new(path).join(name)).find(|p| p.exists())
 }
 
-/// A port that nobody has at the moment.
+/// A port that is free at the moment.
 fn port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

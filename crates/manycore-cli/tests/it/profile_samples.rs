@@ -117,7 +117,7 @@ fn shares_are_those_of_the_cpu_time() {
     assert!(page.contains("\"cpu_samples\":{") && page.contains("spin_until_free"));
 }
 
-/// Makes the system call fail, as where nobody may use it.
+/// Makes the system call fail, as where no program may use it.
 fn forbid_perf(command: &mut Command) {
     const RETURN: u16 = 0x06;
     let instruction = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };

@@ -117,7 +117,7 @@ impl<P: Persistence> Romulus<P> {
             hint::spin_loop();
         }
         self.combine();
-        // Release: all that was written. Partner: who finds it free.
+        // Release: all that was written. Partner: the thread that finds it free.
         self.is_locked.store(false, Ordering::Release);
         // Relaxed: this thread has answered, or had seen the answer with the lock.
         answer.load(Ordering::Relaxed)
@@ -136,7 +136,7 @@ impl<P: Persistence> Romulus<P> {
         self.wait_for_readers();
         for (slot, word) in &requests {
             let has_changed = self.chains.apply(&mut changes, Request::decode(*word));
-            // Relaxed: seen by who sees the 0.
+            // Relaxed: a thread that sees the 0 sees it.
             slot.asked.0.1.store(has_changed, Ordering::Relaxed);
         }
         let answer = || {

@@ -24,7 +24,7 @@ use crate::specification::{CallOf, Specification};
 /// An operation of a [`Violation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Who called.
+    /// The thread that called.
     pub thread: u32,
     /// What, and what it returned.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Who made each version, and who replaced it.
+//! The transactions that made each version and replaced it.
 
 use std::collections::HashMap;
 
@@ -37,12 +37,12 @@ impl<'h> Versions<'h> {
         Ok(versions)
     }
 
-    /// Who made the version; nobody the first.
+    /// The transaction that made the version; none for the first.
     pub(super) fn maker(&self, object: Object, version: Version) -> Option<usize> {
         self.made.get(&(object, version)).copied()
     }
 
-    /// Who replaced it.
+    /// The transaction that replaced it.
     pub(super) fn successor(&self, object: Object, version: Version) -> Option<usize> {
         self.replaced.get(&(object, version)).copied()
     }

@@ -184,7 +184,7 @@ impl FutexCalls {
     }
 }
 
-/// Only calls that may sleep: most others wake somebody.
+/// Only calls that may sleep: most others wake a thread.
 fn filter() -> CString {
     let flags = [0, PRIVATE, CLOCK_REALTIME, PRIVATE | CLOCK_REALTIME];
     let operations = SLEEPING.iter().flat_map(|operation| flags.map(|flags| operation | flags));

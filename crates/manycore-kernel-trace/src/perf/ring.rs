@@ -71,7 +71,7 @@ impl Ring {
         };
         // Acquire: partner of the kernel's barrier between a record and the head that covers it.
         let end = head.load(Ordering::Acquire);
-        // Relaxed: nobody but us writes it.
+        // Relaxed: only this thread writes it.
         let mut at = tail.load(Ordering::Relaxed);
         let is_full = end - at > (self.room as u64).saturating_sub(SCARCE);
         let mut record = Vec::new();

@@ -1,4 +1,4 @@
-//! Who runs when.
+//! The order of runs.
 
 /// An endless sequence of rounds; in each, every candidate runs once, in an order drawn for that
 /// round.

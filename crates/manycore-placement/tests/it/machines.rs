@@ -50,7 +50,7 @@ fn of_each_core_one_thread() {
     assert!(why.contains("of each core one hardware thread: 10-19, and not 30-39"), "{why}");
     // Where the mask has only the second thread of a core, that is the one.
     assert_eq!(built.mask("10-14,30-39").outcome("nic-llc").0, "10-14,35-39");
-    // Who names CPUs means them.
+    // CPUs that the user names are all used.
     let built = Built::new(&shape).card("eth2", 1, &[10]);
     assert_eq!(built.outcome("nic-llc:cpus=10,30").0, "10,30");
 }
@@ -135,7 +135,7 @@ fn a_small_virtual_machine() {
     assert_eq!((choice.mechanism, choice.policy), (Mechanism::InPlace, Policy::Auto));
     assert_eq!(choice.settings(), "in-place:cpus=0-1:rule=first:files=no:bypass=yes");
     assert!(choice.reasons[0].contains("share one last-level cache"), "{:?}", choice.reasons);
-    // Who asks for it gets it.
+    // A user who requests it gets it.
     assert_eq!(built.settings("nic-llc"), "pool:cpus=0-1:rule=first:files=no:bypass=no");
     // Without a list of its interrupts they are found by their names.
     built.remove(&format!("{above}/msi_irqs"));

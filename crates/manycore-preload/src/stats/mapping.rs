@@ -145,7 +145,7 @@ pub fn forked() {
     let made = map_file(now).inspect_err(|_| count_uncounted());
     SPARE.store(made.unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
     if !was_spare.is_null() {
-        // The parent's, which nobody in this process has used.
+        // The parent's, which no thread of this process has used.
         room::unmap(was_spare);
     }
 }

@@ -28,7 +28,7 @@ static VACATED_FROM: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Up to here.
 static VACATED_TO: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the kernel's list cannot be read: then nobody tries again.
+/// Whether the kernel's list cannot be read: then no thread tries again.
 static NONE_LISTED: AtomicBool = AtomicBool::new(false);
 
 /// Protects the list of modules while it changes.

@@ -1,4 +1,4 @@
-//! In which order locks are taken: which one is wanted with which other one held.
+//! The order in which locks are taken: pairs of a held lock and a lock that its holder wants.
 //!
 //! A thread counts its own steps from lock to lock in its slab, like acquisitions; the shared table
 //! changes only when a thread takes a step in a new manner.

@@ -69,9 +69,9 @@ pub struct Watched {
     pub others: Others,
     /// Samples of the CPU time, or why there are none; `None` if they were not requested.
     pub samples: Option<Result<Samples, String>>,
-    /// The kernel's locks; none if nobody watched it.
+    /// The kernel's locks; none if they were not watched.
     pub kernel: Option<KernelSeen>,
-    /// Reads that no cache had; none if nobody counted.
+    /// Reads that no cache had; none if they were not counted.
     pub cache_misses: Option<CacheMisses>,
     /// The results for system calls; `None` if calls were not to be moved.
     pub system_calls: Option<MovedCalls>,

@@ -21,7 +21,7 @@ pub(crate) const SATURATED: f64 = 0.5;
 pub(crate) struct Circumstances {
     /// Whether the library was put under the program.
     pub is_interposed: bool,
-    /// Whether it ran until somebody asked it to end.
+    /// Whether it ran until the user asked it to end.
     pub is_server: bool,
     /// How many processes ended without saying so.
     pub silent: usize,

@@ -191,7 +191,7 @@ pub struct Picture {
     pub blocking: Vec<Blocking>,
 }
 
-/// A lock, and who waits for it.
+/// A lock, and its waiters.
 #[derive(Clone, Debug)]
 pub struct LiveLock {
     /// What tells it from others.

@@ -5,7 +5,7 @@
 //! | [`process`] | a process' file, and what it says: [`ProcessStats`](process::ProcessStats) |
 //! | [`names`] | what an address is called, and which call tells what a lock is for |
 //! | [`groups`] | the locks that are shown as one |
-//! | [`run_analysis`] | over time, by thread, who waited for whom, in which order |
+//! | [`run_analysis`] | over time, by thread, which thread waited for which, in which order |
 //! | [`cpu_samples`] | what threads did while they were on a CPU, from sampled stacks |
 //! | [`futex`] | waits for words of the program's own, which the kernel has seen |
 //! | [`offloaded_calls`] | system calls that other threads executed, and those that were left in place |

@@ -56,7 +56,7 @@ pub struct KernelLock {
     pub is_named: bool,
     /// `spinlock`, `rwlock`, `mutex`, `rwsem`, `rt-mutex`, `percpu-rwsem`, or `unknown`.
     pub kind: String,
-    /// Whether who waits for it keeps the CPU.
+    /// Whether a waiter keeps the CPU.
     pub spins: bool,
     /// The part of `wait.total_ns` in which a CPU was spinning; for a mutex, until the thread
     /// slept.
@@ -69,7 +69,7 @@ pub struct KernelLock {
     pub contended_shared: u64,
     /// How long they took.
     pub wait: Times,
-    /// Who waited, and where: most waited first.
+    /// The waiting threads and the places of their waits, the longest first.
     pub stacks: Vec<KernelStack>,
 }
 

@@ -64,13 +64,13 @@ pub struct Profile {
     /// rest for each lock.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<Stack>,
-    /// Over time; null if nobody looked while it ran.
+    /// Over time; null if it was not observed while it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
     /// By thread, most waiting first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<Thread>,
-    /// Who kept whom waiting, most first.
+    /// Which thread made which other wait, the longest waits first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocking: Vec<Blocking>,
     /// Which lock was taken with which other one held.

@@ -104,8 +104,8 @@ fn tame(text: &str) -> String {
             character.strip_prefix("\\u").and_then(|hex| u32::from_str_radix(hex, 16).ok());
         tamed.push_str(match character {
             r"\n" | r"\r" | r"\t" | r"\b" | r"\f" => " ",
-            // Line ends as well: a name has none, and those between the parts of JSON are not
-            // escaped.
+            // Escaped line ends are replaced, too: a name has none. Line ends between the parts of
+            // JSON are not escaped.
             _ if escaped.and_then(char::from_u32).is_some_and(|c| is_wild(c) || c.is_control()) => {
                 "\u{fffd}"
             }

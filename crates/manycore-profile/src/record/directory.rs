@@ -175,7 +175,7 @@ impl Left {
     }
 }
 
-/// Those of them that nobody writes any more.
+/// Those of them that no process writes any more.
 pub fn ended(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     let inner = Inner::look_for(entries);
     let is_ended = move |(at, entry): &(usize, &Entry)| {

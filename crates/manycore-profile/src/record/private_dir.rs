@@ -17,7 +17,7 @@ use tempfile::{Builder, TempDir};
 
 /// How the outer ones are called.
 const PREFIX: &str = "manycore-run-";
-/// Nobody tries this many names.
+/// No run tries this many names.
 const UNGUESSABLE: usize = 24;
 
 /// A directory within a directory. Both are removed when this is dropped.
@@ -38,7 +38,7 @@ impl PrivateDir {
             // Not in the mode of the creating call, to which the umask would be applied.
             fs::set_permissions(outer.path(), Permissions::from_mode(0o711))?;
             let lock = File::open(outer.path())?;
-            // Where there are no locks, nobody else gets it either.
+            // Where there are no locks, no other process gets it either.
             let is_taken =
                 flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
             // Another command may have found it before it was locked, and removed it.

@@ -43,7 +43,7 @@ struct Program {
     is_interposed: bool,
 }
 
-/// A process, and who started it or adopted it.
+/// A process, and the process that started or adopted it.
 #[derive(Clone, Copy, Debug)]
 pub struct Child {
     /// Its number.

@@ -94,7 +94,7 @@ fn functions(samples: &CpuSamples, part: Part) -> String {
     names.join(", ")
 }
 
-/// In two lines: how many, or why nobody knows.
+/// In two lines: how many, or why that is not known.
 fn cache_misses(misses: &CacheMisses, wall: f64) -> String {
     let CacheMisses { reads, counted, refused, other_nodes } = misses;
     let mut text =

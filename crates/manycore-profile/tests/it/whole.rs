@@ -279,7 +279,7 @@ fn spinning_is_a_matter_where_threads_exceed_cpus() {
     let cpus = run().host.cpus;
     assert_eq!(spinning(cpus, 7.0), []);
     assert_eq!(spinning(cpus + 1, 7.0), [Cause::SpinningOversubscribed]);
-    // Where CPUs idle, nobody lacks what is spun away.
+    // Where CPUs idle, no thread lacks the time that others spin.
     assert_eq!(spinning(cpus + 1, 0.5), []);
 }
 

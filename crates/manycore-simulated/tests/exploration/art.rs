@@ -175,7 +175,7 @@ fn far(byte: u8) -> Vec<u8> {
 enum Step {
     Add(Vec<u8>),
     Remove(Vec<u8>),
-    /// One that is nobody's, and stays.
+    /// One that no thread owns, and that stays.
     Look(Vec<u8>),
 }
 use Step::{Add, Look, Remove};

@@ -26,7 +26,7 @@ impl<L: PlainLock> Counter<L> {
         assert!(!self.inside.replace(true), "two threads hold the lock");
         // SAFETY: no other thread accesses it, as the line above has found.
         let before = self.value.with(|value| unsafe { *value });
-        // SAFETY: nobody else is at it, as the assertion has found.
+        // SAFETY: no other thread is in it, as the assertion has found.
         self.value.with_mut(|value| unsafe { *value = before + 1 });
         self.inside.set(false);
         // SAFETY: the caller has acquired the lock, as this function says.

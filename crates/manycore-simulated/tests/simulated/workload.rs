@@ -52,7 +52,7 @@ pub fn contend<L: PlainLock + 'static>(threads: u32, load: Load) -> Vec<u64> {
         count
     });
     let total = counts.iter().sum::<u64>();
-    // SAFETY: nobody else has it any more.
+    // SAFETY: no other thread has it any more.
     assert_eq!(shared.0.with(|numbers| unsafe { *numbers }), [total; 2]);
     counts
 }

@@ -44,7 +44,7 @@ pub struct Version(u32);
 /// Looks if that is due.
 #[inline]
 pub fn look() {
-    let looked = LOOKED.load(Ordering::Relaxed); // Relaxed: decides nothing but who looks, and when
+    let looked = LOOKED.load(Ordering::Relaxed); // Relaxed: decides only which thread looks, and when
     let now = raw::coarse_nanoseconds();
     if now.wrapping_sub(looked) > PERIOD {
         look_now(looked, now);
@@ -63,14 +63,14 @@ fn look_now(looked: u64, now: u64) {
 /// corrects it.
 fn read() {
     let (mut mask, mut own) = ([0_u64; WORDS], [0_u64; WORDS]);
-    // If the process' first thread has ended, nobody can say.
+    // If the process' first thread has ended, it is not known.
     let is_known = mask_of(raw::process_id(), &mut mask);
     if !mask_of(0, &mut own) && !is_known {
         return;
     }
     mask.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
     let count: u32 = mask.iter().map(|word| word.count_ones()).sum();
-    IS_ONE.store(count == 1, Ordering::Relaxed); // Relaxed: decides nothing but who executes calls
+    IS_ONE.store(count == 1, Ordering::Relaxed); // Relaxed: decides only which thread executes calls
     // Relaxed: the words have no order among them; a thread that reads them halfway changed finds
     // another version soon.
     let is_other = MASK
@@ -144,7 +144,7 @@ fn bind(cpu: Option<u16>) {
 
 /// Called in the child of a fork, which may have another mask soon.
 pub fn forked() {
-    LOOKED.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
+    LOOKED.store(0, Ordering::Relaxed); // Relaxed: there is no other thread
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ impl Blocking {
         // SAFETY: the caller is the only thread (contract of this function).
         unsafe { self.pool.forked() };
         self.idle.clear();
-        self.workers.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
+        self.workers.store(0, Ordering::Relaxed); // Relaxed: there is no other thread
     }
 
     /// Passes a call to a worker that may block. If there is no such worker, the answer tells the

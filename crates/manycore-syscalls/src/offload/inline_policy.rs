@@ -188,7 +188,7 @@ mod tests {
         let mut count = 0;
         for call in 0..calls {
             let stays = habit.stay();
-            // Some wait, or have to wake somebody.
+            // Some wait, or have to wake a thread.
             let slow = if call % 5 == 0 { 50_000 } else { 0 };
             match stays {
                 None => habit.moved.add(moved + slow),

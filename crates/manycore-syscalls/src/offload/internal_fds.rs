@@ -39,7 +39,7 @@ fn bit(descriptor: i32) -> Option<(&'static AtomicU64, u64)> {
 
 /// Whether a descriptor is ours.
 pub fn owns(descriptor: i32) -> bool {
-    // Relaxed: nobody is told of a descriptor but by the kernel.
+    // Relaxed: only the kernel tells a thread of a descriptor.
     bit(descriptor).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
 }
 
@@ -59,9 +59,9 @@ pub fn share() {
 /// thread calls this.
 pub fn forked() {
     let is_shared = SHARED.load(Ordering::Relaxed); // Relaxed, as in `share`
-    FORKING.store(0, Ordering::Relaxed); // Relaxed, all: nobody else is there
+    FORKING.store(0, Ordering::Relaxed); // Relaxed, all: there is no other thread
     CHANGING.iter().for_each(|stripe| stripe.0.store(0, Ordering::Relaxed));
-    let beyond = BEYOND.swap(0, Ordering::Relaxed); // Relaxed: nobody else is there
+    let beyond = BEYOND.swap(0, Ordering::Relaxed); // Relaxed: there is no other thread
     let words = OURS.mapped().unwrap_or(&[]).iter().take(beyond.div_ceil(64) as usize);
     for (at, word) in words.enumerate() {
         let mut bits = word.0.swap(0, Ordering::Relaxed); // Relaxed: as above
@@ -83,7 +83,7 @@ static FORKING: AtomicU32 = AtomicU32::new(0);
 
 const STRIPES: usize = 16;
 
-/// Nobody waits longer than this many nanoseconds.
+/// No thread waits longer than this many nanoseconds.
 const PATIENCE: u64 = if cfg!(test) { 10_000_000_000 } else { 100_000_000 };
 
 #[derive(Debug)]
@@ -204,7 +204,7 @@ fn copy(descriptor: i32) -> Option<i32> {
     let copy = i32::try_from(copy.cast_signed()).ok().filter(|copy| *copy >= 0)?;
     if let Some((word, bit)) = bit(copy) {
         word.fetch_or(bit, Ordering::Relaxed); // Relaxed: as in `owns`
-        BEYOND.fetch_max(copy as u32 + 1, Ordering::Relaxed); // Relaxed: for a child, where nobody else is
+        BEYOND.fetch_max(copy as u32 + 1, Ordering::Relaxed); // Relaxed: for a child, where there is no other thread
     }
     if !numbers.contains(&(copy as u64)) {
         end(copy);

@@ -233,7 +233,7 @@ impl Offload {
         if settings.mechanism == Mechanism::Thread {
             self.routes.used().iter().for_each(|route| route.idle.clear());
             self.resting[..count].iter().for_each(Stack::clear);
-            self.rest.store(0, Ordering::Relaxed); // Relaxed: nobody else is there
+            self.rest.store(0, Ordering::Relaxed); // Relaxed: there is no other thread
         }
     }
 

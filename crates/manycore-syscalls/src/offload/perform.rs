@@ -304,7 +304,7 @@ struct Destination {
     cpu: u16,
 }
 
-/// Who has a call that was sent.
+/// The thread or ring that has a call which was sent.
 enum By {
     Ring,
     Thread,

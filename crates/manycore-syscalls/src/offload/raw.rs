@@ -104,7 +104,7 @@ pub unsafe fn unmap(address: *mut u8, bytes: usize) {
 ///
 /// # Safety
 ///
-/// It came from [`map`], and nobody uses it.
+/// It came from [`map`], and no thread uses it.
 pub unsafe fn clear(address: *mut u8, bytes: usize) {
     // SAFETY: `map` has mapped it, private and anonymous, so it is zero at its next use, and no
     // code uses it now (contract of this function).

@@ -67,7 +67,7 @@ impl RouteTable {
         let (here, next) = (cpu::current() as u16, family.next_cpu());
         let at = choose(groups, rule, cpu_workers, (here, next), affinity::has);
         cpu_workers[at].routes.fetch_add(1, Ordering::Relaxed); // Relaxed: a number for the rules
-        route.at.store(at as u32, Ordering::Relaxed); // Relaxed: the route is its opener's, who passes it on
+        route.at.store(at as u32, Ordering::Relaxed); // Relaxed: the opener has the route, and passes it on
         route.habit.begin(&family.habit);
         Some(number + 1)
     }
@@ -93,7 +93,7 @@ impl RouteTable {
 
     /// All that were ever used.
     pub fn used(&self) -> &[RouteState] {
-        let used = self.used.load(Ordering::Relaxed) as usize; // Relaxed: nobody else is there
+        let used = self.used.load(Ordering::Relaxed) as usize; // Relaxed: there is no other thread
         self.all.mapped().map_or(&[], |all| &all[..used])
     }
 }

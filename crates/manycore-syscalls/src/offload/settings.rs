@@ -2,11 +2,11 @@
 
 use core::ffi::{c_int, c_void};
 
-/// Who executes a moved call.
+/// The thread that executes a moved call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mechanism {
-    /// Nobody but the caller.
+    /// No thread but the caller.
     InPlace = 0,
     /// A system call thread for each route, as published.
     Thread = 1,
@@ -184,7 +184,7 @@ pub type Sleep =
 /// All that is chosen when a process starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Who executes moved calls.
+    /// The threads that execute moved calls.
     pub mechanism: Mechanism,
     /// Where.
     pub groups: Groups,

@@ -54,7 +54,7 @@ impl SharedAcrossFork {
         let page = raw::map_for_children(size_of::<Page>()).cast::<Page>();
         // Release: partner of the Acquire in `page`.
         self.shared.store(page, Ordering::Release);
-        self.page().next_cpu.0.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: nobody else is there
+        self.page().next_cpu.0.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: there is no other thread
     }
 
     /// Called in the child of a fork: without memory to share it goes its own way.

@@ -49,7 +49,7 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
         if first.is_null() { self.map() } else { first }.cast()
     }
 
-    /// The elements, if anybody has asked for them.
+    /// The elements, if a thread has asked for them.
     pub fn mapped(&self) -> Option<&[T]>
     where
         T: Sync,
@@ -78,7 +78,7 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
     ///
     /// # Safety
     ///
-    /// Nobody uses an element.
+    /// No thread uses an element.
     pub unsafe fn clear(&self) {
         // Relaxed: no other thread is there.
         let first = self.first.load(Ordering::Relaxed);

@@ -221,7 +221,7 @@ impl Feed {
     ///
     /// # Safety
     ///
-    /// Nobody else uses it.
+    /// No other thread uses it.
     pub unsafe fn end(&self) {
         // Relaxed, both: no other thread is there.
         if self.state.swap(FAILED, Ordering::Relaxed) == RUNNING {
@@ -238,7 +238,7 @@ impl Feed {
     ///
     /// The calling thread is the only one of the process, and executes nothing here.
     pub unsafe fn forked(&self) {
-        // Relaxed, all: nobody else is there. What was refused stays so.
+        // Relaxed, all: there is no other thread. What was refused stays so.
         if self.state.load(Ordering::Relaxed) != FAILED {
             self.state.store(NEW, Ordering::Relaxed);
         }

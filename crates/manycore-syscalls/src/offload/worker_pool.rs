@@ -171,7 +171,7 @@ impl WorkerPool {
         // in use.
         unsafe { self.all.clear() };
         self.free.clear();
-        self.used.store(0, Ordering::Relaxed); // Relaxed, both: nobody else is there
+        self.used.store(0, Ordering::Relaxed); // Relaxed, both: there is no other thread
         self.alive.store(0, Ordering::Relaxed);
     }
 }

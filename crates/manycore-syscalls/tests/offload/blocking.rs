@@ -1,4 +1,4 @@
-//! A call that blocks is in nobody's way.
+//! A call that blocks delays no other call.
 
 use std::thread;
 
@@ -47,7 +47,7 @@ fn closed_while_blocked() {
             a_while();
             assert!(!rig.steer.owns(near) && !rig.steer.owns(far));
             assert_eq!(rig.close(route, near), 0);
-            // Somebody else's file gets the number.
+            // Another file gets the number.
             let other = socketpair(libc::SOCK_STREAM);
             a_while();
             assert_eq!(rig.write(rig.steer.open(), far, b"z"), 1);

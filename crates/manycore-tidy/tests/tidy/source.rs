@@ -151,7 +151,7 @@ fn read_tree() -> Vec<Source> {
         .collect()
 }
 
-/// What is committed, rather than built or somebody's own.
+/// What is committed, rather than built or private.
 fn is_ours(entry: &DirEntry) -> bool {
     let name = entry.file_name().to_str().unwrap_or("");
     let hidden = name.starts_with('.') && entry.depth() > 0 && name != ".ci";

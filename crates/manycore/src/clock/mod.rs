@@ -83,7 +83,7 @@ pub unsafe trait Clock: Send + Sync {
     }
 }
 
-/// A clock after whose stamps nobody waits.
+/// A clock after whose stamps no thread waits.
 ///
 /// A snapshot is as consistent as ever. But a snapshot that begins on another thread just after a
 /// commit has returned may miss that commit, for up to twice the clock's uncertainty. This is the

@@ -302,7 +302,7 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     #[cold]
     fn sweep_own(&self) {
         if mutation!("ldu-sweep") {
-            // SAFETY: none: somebody else may have the lock.
+            // SAFETY: none: another thread may have the lock.
             return unsafe { self.shared.alone(|inner| self.drain_own(inner)) };
         }
         if self.shared.try_with(|inner| self.drain_own(inner)).is_none() {

@@ -1,4 +1,4 @@
-//! A timer for structures that nobody reads for long.
+//! A timer for structures that no thread reads for long.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::hint;

@@ -166,7 +166,7 @@ impl Default for Adaptive {
 
 impl Adaptive {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { word: AtomicU32::new(0), spins: AtomicU32::new(0), tail: Link::new() }
         }

@@ -64,7 +64,7 @@ impl Default for Anderson {
 
 impl Anderson {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self {
                 numbers: CachePadded(Numbers::new()),

@@ -54,7 +54,7 @@ use crate::{LockInfo, Order, RawRwLock};
 /// After a revocation there is no bias for this many times the duration of the revocation.
 const INHIBITION: u64 = 9;
 
-/// BRAVO over `phase-rw`. A lock that nobody holds.
+/// BRAVO over `phase-rw`. A lock that no thread holds.
 #[derive(Debug)]
 pub struct Bravo {
     below: PhaseRw,
@@ -66,7 +66,7 @@ pub struct Bravo {
 
 impl Bravo {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self {
                 below: PhaseRw::new(),
@@ -175,7 +175,7 @@ impl Drop for Bravo {
     fn drop(&mut self) {
         if self.door.looks_open() {
             for slot in table::slots() {
-                // Relaxed, both: nobody uses the lock any more.
+                // Relaxed, both: no thread uses the lock any more.
                 let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
                 _ = slot.compare_exchange(self.mark(), 0, done, failed);
             }

@@ -49,7 +49,7 @@ impl Default for CBoMcs {
 
 impl CBoMcs {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { cohorts: Cohorts::new(), word: Exponential::new() }
         }

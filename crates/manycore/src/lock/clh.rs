@@ -25,8 +25,8 @@
 //! # Memory order
 //!
 //! The swap of the tail publishes the node to the successor (Release) and sees the predecessor's
-//! (Acquire). A holder opens its node (Release), at which its successor waits (Acquire). Where
-//! nobody waits, the release empties the tail (Release), and the next swap finds it empty
+//! (Acquire). A holder opens its node (Release), at which its successor waits (Acquire). Where no
+//! thread waits, the release empties the tail (Release), and the next swap finds it empty
 //! (Acquire).
 //!
 //! # Cost
@@ -85,7 +85,7 @@ impl Default for Clh {
 
 impl Clh {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { tail: Link::new(), holder: AtomicPtr::new(null_mut()) }
         }

@@ -176,7 +176,7 @@ impl Default for Cna {
 
 impl Cna {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self(HeldQueue::new())
         }

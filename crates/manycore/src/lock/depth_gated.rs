@@ -60,7 +60,7 @@ pub struct DepthGated {
 
 impl DepthGated {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { word: Futex::new(), sleepers: AtomicU32::new(0) }
         }

@@ -51,13 +51,13 @@ pub struct Futex {
 
 impl Futex {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { state: AtomicU32::new(FREE) }
         }
     }
 
-    /// Whether nobody holds the lock now: what a spinning waiter polls.
+    /// Whether no thread holds the lock now: what a spinning waiter polls.
     #[inline]
     pub fn looks_free(&self) -> bool {
         // Relaxed: a hint; the compare-and-swap that follows decides and orders.
@@ -99,7 +99,7 @@ impl Futex {
                 return false;
             }
             if mutation!("futex-wake-up") && self.try_take(HELD) {
-                return true; // and nobody knows of those who sleep on
+                return true; // and it is not known whether others are still asleep
             }
         }
         true

@@ -32,7 +32,7 @@ impl<T, L: RawLock> Guarded<T, L> {
         self.value.with_mut(|value| f(unsafe { &mut *value }))
     }
 
-    /// The same, unless somebody else has it.
+    /// The same, unless another thread has it.
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut node = L::Node::default();
         let _held = Held::try_new(&self.lock, &mut node)?;
@@ -47,7 +47,7 @@ impl<T, L> Guarded<T, L> {
     ///
     /// # Safety
     ///
-    /// Nobody else has the value meanwhile.
+    /// No other thread has the value meanwhile.
     pub unsafe fn alone<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: no other thread has the value meanwhile (contract of this function).
         self.value.with_mut(|value| f(unsafe { &mut *value }))

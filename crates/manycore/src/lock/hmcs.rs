@@ -63,7 +63,7 @@ impl Default for Hmcs {
 
 impl Hmcs {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self {
                 cohorts: Cohorts::new(),

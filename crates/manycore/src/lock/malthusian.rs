@@ -183,7 +183,7 @@ impl Default for Malthusian {
 
 impl Malthusian {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self(HeldQueue::new())
         }

@@ -84,7 +84,7 @@ impl Default for Mcs {
 
 impl Mcs {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { queue: Queue::new(), holder: AtomicPtr::new(null_mut()) }
         }

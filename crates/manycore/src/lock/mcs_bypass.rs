@@ -75,7 +75,7 @@ impl Default for McsBypass {
 
 impl McsBypass {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { word: TopWord::new(), tail: Link::new() }
         }

@@ -107,7 +107,7 @@ pub struct ParkingLot {
 
 impl ParkingLot {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { state: AtomicU32::new(0) }
         }
@@ -153,7 +153,7 @@ impl ParkingLot {
                     state = self.poll();
                     continue;
                 }
-                // Relaxed, both: says only that somebody is about to park.
+                // Relaxed, both: says only that a thread is about to park.
                 let (marked, relaxed) = (state | PARKED, Ordering::Relaxed);
                 if let Err(changed) = self.state.compare_exchange(state, marked, relaxed, relaxed) {
                     state = changed;

@@ -65,7 +65,7 @@ pub struct PerCpuRw {
 
 impl PerCpuRw {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self {
                 counters: array_of!(CachePadded(AtomicU32::new(0)); COUNTERS),

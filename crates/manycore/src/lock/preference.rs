@@ -1,7 +1,7 @@
 //! Whether readers or writers go first when they contend, for locks that leave the choice to the
 //! reader.
 
-/// Who goes first when readers and writers meet.
+/// Whether readers or writers go first when they contend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preference {

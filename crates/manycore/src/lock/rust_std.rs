@@ -42,7 +42,7 @@ pub struct RustStd {
 
 impl RustStd {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { word: Futex::new() }
         }

@@ -119,7 +119,7 @@ impl Default for Shfl {
 
 impl Shfl {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { word: TopWord::new(), tail: Link::new() }
         }

@@ -60,7 +60,7 @@ pub struct SpinThenBlock<P> {
 
 impl<P: Patience> SpinThenBlock<P> {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { word: Futex::new(), patience: PhantomData }
         }

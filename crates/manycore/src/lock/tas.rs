@@ -41,13 +41,13 @@ pub struct Tas {
 
 impl Tas {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { state: AtomicU32::new(FREE) }
         }
     }
 
-    /// Whether nobody holds the lock now: what [`Ttas`](super::Ttas) polls.
+    /// Whether no thread holds the lock now: what [`Ttas`](super::Ttas) polls.
     #[inline]
     pub(super) fn looks_free(&self) -> bool {
         // Relaxed: a hint; the swap that follows decides and orders.

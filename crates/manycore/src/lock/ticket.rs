@@ -44,7 +44,7 @@ pub struct Ticket {
 
 impl Ticket {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { numbers: Numbers::new(), serving: AtomicU32::new(0) }
         }

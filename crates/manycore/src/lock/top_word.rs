@@ -7,7 +7,7 @@
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{clock, const_new, futex, hint, order, tuning};
 
-/// Somebody has the lock.
+/// A thread has the lock.
 const HELD: u32 = 1;
 /// The head of the queue sleeps on the word.
 const ASLEEP: u32 = 2;
@@ -26,7 +26,7 @@ impl TopWord {
         }
     }
 
-    /// Whether nobody holds the lock, as a hint.
+    /// Whether no thread holds the lock, as a hint.
     #[inline]
     pub(super) fn is_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) & HELD == 0 // Relaxed: an exchange decides

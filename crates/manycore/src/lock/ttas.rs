@@ -38,7 +38,7 @@ pub struct Ttas {
 
 impl Ttas {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { flag: Tas::new() }
         }

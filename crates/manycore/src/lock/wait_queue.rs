@@ -47,9 +47,9 @@
 //!
 //! # Source
 //!
-//! Ours. Each waiter has an object of its own on which to sleep, in a list in order of arrival.
-//! That is the advice of A. D. Birrell, "Implementing Condition Variables with Semaphores", 2003,
-//! who also explains how simple implementations fail.
+//! The algorithm is ours. Each waiter has an object of its own on which to sleep, in a list in
+//! order of arrival. That is the advice of A. D. Birrell, "Implementing Condition Variables with
+//! Semaphores", 2003, who also explains how simple implementations fail.
 //!
 //! # Whose memory, until when
 //!
@@ -90,7 +90,7 @@ use crate::sync::{const_new, futex, hint, mortal, order, process};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody may sleep until it is free.
+/// Held, and a thread may sleep until it is free.
 const CONTENDED: u32 = 2;
 /// The lowest bits of the lock's word are one of the states above, the others the generation.
 const STATE_BITS: u32 = 2;

@@ -45,12 +45,12 @@ struct Periods {
     waits: ClockWaitPolicy,
 }
 
-/// Nobody reads at the floor.
+/// No thread reads at the floor.
 const NO_FLOOR: u64 = u64::MAX;
 
-/// Nobody looks for a grace period, and everybody may.
+/// No thread searches for a grace period, and each may.
 const NOBODY: u64 = 0;
-/// Somebody does.
+/// A thread does.
 const SOMEBODY: u64 = u64::MAX;
 
 /// Each search writes the line that every session reads. For each group of this many threads,
@@ -184,7 +184,7 @@ impl<C: Clock> Domain<C> {
         self.config.hops_max.saturating_mul(times)
     }
 
-    /// Who waits for the clocks. Asked after `enter`.
+    /// Whether commits or snapshots wait for the clocks. Asked after `enter`.
     #[inline]
     pub(super) fn waiting(&self) -> Waiting {
         self.periods.waits.waiting()

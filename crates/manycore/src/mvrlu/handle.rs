@@ -35,7 +35,7 @@ pub struct Handle<'a, C: Clock = Ordo> {
     /// The thread has not seen stamps later than this, or it has waited until they were in the past
     /// of every clock.
     pub(super) settled: Cell<u64>,
-    /// Who waits for the clocks, as of the session's begin.
+    /// Whether commits or snapshots wait for the clocks, as of the session's begin.
     pub(super) waiting: Waiting,
     /// What the thread's next handle goes on with.
     pub(super) kept: Kept,

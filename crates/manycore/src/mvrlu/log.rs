@@ -158,7 +158,7 @@ impl Log {
         });
         // SAFETY: a new segment of this log, which no other thread has.
         (1..segments).for_each(|_| unsafe { log.give_back(log.new_segment()) });
-        log.given_back.store(0, Ordering::Relaxed); // Relaxed: nobody else has the log yet
+        log.given_back.store(0, Ordering::Relaxed); // Relaxed: no other thread has the log yet
         let writer = Writer {
             end: first,
             filled: Vec::with_capacity(8),
@@ -378,7 +378,7 @@ impl Writer {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let mut segment = self.last_made.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        let mut segment = self.last_made.load(Ordering::Relaxed); // Relaxed: no other thread is left
         while !segment.is_null() {
             // SAFETY: `new_segment` has allocated it with this layout and written its head; handles
             // and sessions borrow the log's owner, and are gone.

@@ -134,7 +134,7 @@ impl Hash for Pair {
 }
 
 impl<C: Clock> Handle<'_, C> {
-    /// A new pair, which nobody knows. Neither is longer than [`Pair::LONGEST`].
+    /// A new pair, which no other thread knows. Neither is longer than [`Pair::LONGEST`].
     #[inline]
     pub(crate) fn make_pair(&mut self, key: &[u8], value: &[u8]) -> Pair {
         debug_assert!(key.len().max(value.len()) <= Pair::LONGEST, "the caller looks");
@@ -172,7 +172,7 @@ impl<C: Clock> Handle<'_, C> {
         self.kept.fresh.push((pair.0.as_ptr().cast(), kind));
     }
 
-    /// The end of a pair that nobody has.
+    /// The end of a pair that no thread has.
     ///
     /// # Safety
     ///

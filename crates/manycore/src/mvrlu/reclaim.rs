@@ -349,7 +349,7 @@ unsafe fn detach(version: &Version, watermark: u64, done: &mut Done) -> bool {
     // function). So no earlier commit has freed the object (4 on the module's page).
     let head = unsafe { &*version.master() };
     if newest(head) != this {
-        return false; // somebody has locked the object
+        return false; // a thread has locked the object
     }
     // SAFETY: the version was committed up to the watermark, so that all sessions see it or a newer
     // one, and none reads the object itself (2 on the module's page). No other thread writes the

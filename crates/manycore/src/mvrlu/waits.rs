@@ -1,4 +1,4 @@
-//! Who waits for the clocks: commits, or snapshots.
+//! Whether commits or snapshots wait for the clocks.
 //!
 //! A stamp is a little ahead of the clocks, so that it is later than the begin of every snapshot
 //! that has missed the commit. To keep later snapshots from missing it, too, one side has to wait
@@ -14,11 +14,11 @@
 //!                                         many commits
 //! ```
 //!
-//! A session reads who waits when it begins. Let a commit C have returned before a snapshot S
-//! begins. If C waited, or S does, S sees it. If neither does, C has found the state on the left,
-//! and S the one on the right, later. Between them lies a grace period: all sessions had ended that
-//! began with the state on the left, C's among them. So a thread that ended it took a time that is
-//! not before C's stamp, and waited until all clocks had passed that.
+//! A session reads which of them wait when it begins. Let a commit C have returned before a
+//! snapshot S begins. If C waited, or S does, S sees it. If neither does, C has found the state on
+//! the left, and S the one on the right, later. Between them lies a grace period: all sessions had
+//! ended that began with the state on the left, C's among them. So a thread that ended it took a
+//! time that is not before C's stamp, and waited until all clocks had passed that.
 //!
 //! The same holds for a commit that a session has only *seen*: S may begin because the session
 //! announced it. In the argument, that session takes the place of C.
@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::sync::CachePadded;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Who waits, as a session has found it.
+/// Which of them wait, as a session has found it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Waiting(u64);
 

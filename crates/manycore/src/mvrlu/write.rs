@@ -239,7 +239,7 @@ impl<C: Clock> Handle<'_, C> {
         }
     }
 
-    /// A new object, which nobody knows.
+    /// A new object, which no other thread knows.
     ///
     /// # Panics
     ///

@@ -132,7 +132,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         }
     }
 
-    /// Has this done before anybody reads.
+    /// Has this done before any thread reads.
     pub fn log(&self, operation: O) -> Stamp {
         self.log_after(operation, Stamp::default())
     }
@@ -223,7 +223,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
         self.due.claim(period).is_some_and(|_claim| self.try_synchronize())
     }
 
-    /// Applies what is logged, unless somebody else has the lock.
+    /// Applies what is logged, unless another thread has the lock.
     fn try_synchronize(&self) -> bool {
         self.guarded.try_with(|inner| self.drain(inner)).is_some()
     }

@@ -139,7 +139,7 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
         match self.value.compare_exchange(current, new, done, failed) {
             // SAFETY: the exchange has taken the old value out, once.
             Ok(old) => Ok(unsafe { self.retire(old, guard) }),
-            // SAFETY: from the box above, and shown to nobody.
+            // SAFETY: from the box above, and shown to no thread.
             Err(_) => Err(*unsafe { Box::from_raw(new) }),
         }
     }
@@ -155,7 +155,7 @@ impl<'d, T: Send + Sync + 'static> Atomic<'d, T> {
         }
     }
 
-    /// The value, of a cell that nobody shares.
+    /// The value, of a cell that no other thread has.
     pub fn get_mut(&mut self) -> &mut T {
         // Relaxed: no other thread has the cell. SAFETY: from a box, which is the cell's.
         unsafe { &mut *self.value.load(Ordering::Relaxed) }

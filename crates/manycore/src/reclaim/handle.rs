@@ -405,7 +405,7 @@ impl<'d> Handle<'d> {
         true
     }
 
-    /// A node that was retired, or that nobody knew.
+    /// A node that was retired, or that no other thread knew.
     ///
     /// # Safety
     ///
@@ -535,7 +535,7 @@ impl<'h> Guard<'h> {
     pub unsafe fn retire<T: Send>(&self, value: *mut T) {
         /// # Safety
         ///
-        /// It comes from `Box::into_raw`, and nobody has it.
+        /// It comes from `Box::into_raw`, and no thread has it.
         unsafe fn destroy<T>(value: *mut ()) {
             // SAFETY: the pointer comes from `Box<T>::into_raw`, and no other thread has the object
             // any more (contract of this function).
@@ -565,7 +565,7 @@ impl<'h> Guard<'h> {
     pub fn defer(&self, f: impl FnOnce() + Send + 'static) {
         /// # Safety
         ///
-        /// It comes from `Box::into_raw`, and nobody has it.
+        /// It comes from `Box::into_raw`, and no thread has it.
         unsafe fn run<F: FnOnce()>(f: *mut ()) {
             // SAFETY: the pointer comes from `Box<F>::into_raw`, and is passed here once (contract
             // of this function).

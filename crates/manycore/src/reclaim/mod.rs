@@ -96,9 +96,8 @@
 //! record, passes a fence, and then reads pointers. An *advancer* A reads the epoch *n*, passes a
 //! fence, and then reads the records, before it begins *n* + 1. So does W, like any reader, when it
 //! enters. The fences are sequentially consistent: of two, one comes first, and a thread that has
-//! passed the second sees what was written before the first. The object is freed when somebody sees
-//! the epoch
-//! *t* + 3.
+//! passed the second sees what was written before the first. The object is freed when a thread sees
+//! the epoch *t* + 3.
 //!
 //! *What W did comes before the epoch t + 2.* The advancer that began this epoch has read *t* + 1.
 //! It has seen W enter: otherwise its fence came before W's, and W, which reads the epoch after its

@@ -130,7 +130,7 @@ mod tests {
             let guard = handle.pin(); // so that none of them is another's memory
             for number in 0..1000 {
                 let node = guard.node([number; 3]).into_raw().as_ptr();
-                // SAFETY: `into_raw` has told nobody, and it is retired once.
+                // SAFETY: `into_raw` was not called, and it is retired once.
                 unsafe { guard.retire_node(node) };
             }
             drop(guard);
@@ -164,7 +164,7 @@ mod tests {
         let guard = handle.pin();
         for _ in 0..100 {
             let node = guard.node(counted.clone()).into_raw().as_ptr();
-            // SAFETY: `into_raw` has told nobody, and it is retired once.
+            // SAFETY: `into_raw` was not called, and it is retired once.
             unsafe { guard.retire_node(node) };
         }
         assert_eq!(Arc::strong_count(&counted), 101, "the thread is inside");

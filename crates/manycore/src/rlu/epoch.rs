@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{CachePadded, full_fence, mutation, order};
 
-/// Nobody has asked for a time.
+/// No session has asked for a time.
 const UNUSED: u64 = 0;
 
 pub(super) struct Epoch(CachePadded<Shared>);

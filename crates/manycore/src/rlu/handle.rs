@@ -94,7 +94,7 @@ impl<'a, C: Clock> Handle<'a, C> {
     fn open(&mut self, view: View) {
         debug_assert!(!self.is_open, "a session has begun in a session");
         if !self.in_the_way.is_null() {
-            self.clear_the_way(); // who retries without `back_off` gets on, too
+            self.clear_the_way(); // a caller that retries without `back_off` makes progress, too
         }
         self.is_open = true;
         match view {

@@ -76,7 +76,7 @@ impl<C: Clock> Handle<'_, C> {
         Ok(copy.cast())
     }
 
-    /// A new object, which nobody knows.
+    /// A new object, which no other thread knows.
     #[inline]
     pub(super) fn make<T: Copy>(&mut self, data: T) -> Link<T> {
         let (kind, domain) = (kind_of::<T>(), self.domain);

@@ -217,9 +217,9 @@ pub(crate) struct Kind<X: 'static> {
     /// Copies the data of a copy to its object. No thread writes the copy's data, or accesses the
     /// object's.
     pub write_back: unsafe fn(*mut Header<X>, *mut Head<X>),
-    /// The end of an object, which nobody has.
+    /// The end of an object, which no thread has.
     pub end: unsafe fn(*mut Head<X>),
-    /// The end of a copy, which nobody has.
+    /// The end of a copy, which no thread has.
     pub end_copy: unsafe fn(*mut Header<X>),
     /// Whether an object's end runs what its user has written.
     pub drops: bool,
@@ -399,7 +399,7 @@ impl Pool {
         Link::from_ptr(self.make(kind, value, shared_pool).cast())
     }
 
-    /// A new object, which nobody knows.
+    /// A new object, which no other thread knows.
     #[inline]
     pub fn make<X: 'static, T>(
         &mut self,

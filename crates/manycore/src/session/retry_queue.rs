@@ -93,7 +93,7 @@ impl RetryQueues {
             match self.queues.compare_exchange(queues, made, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => queues = made,
                 Err(others) => {
-                    // SAFETY: from the box above, and shown to nobody.
+                    // SAFETY: from the box above, and shown to no thread.
                     drop(unsafe { Box::from_raw(made) });
                     queues = others;
                 }
@@ -106,7 +106,7 @@ impl RetryQueues {
 
 impl Drop for RetryQueues {
     fn drop(&mut self) {
-        let queues = self.queues.load(Ordering::Relaxed); // Relaxed: nobody else is left
+        let queues = self.queues.load(Ordering::Relaxed); // Relaxed: no other thread is left
         if !queues.is_null() {
             // SAFETY: from a box, see `queues`; guards borrow from `self`, and are gone.
             drop(unsafe { Box::from_raw(queues) });

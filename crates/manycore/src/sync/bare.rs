@@ -247,7 +247,7 @@ pub mod node {
     ///
     /// # Safety
     ///
-    /// It came from [`take`], and nobody will touch it.
+    /// It came from [`take`], and no thread will touch it.
     pub unsafe fn give_back<T>(node: NonNull<T>) {
         let number = (node.as_ptr().addr() - BLOCKS.as_ptr().addr()) / size_of::<Block>();
         // Release: partner of the Acquire in `take_bit`.

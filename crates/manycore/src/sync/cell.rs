@@ -16,12 +16,12 @@ impl<T> UnsafeCell<T> {
         self.0.into_inner()
     }
 
-    /// Reads: during `f` nobody may write.
+    /// Reads: during `f` no thread may write.
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
-    /// Writes: during `f` nobody else may read or write.
+    /// Writes: during `f` no other thread may read or write.
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }

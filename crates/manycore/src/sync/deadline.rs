@@ -1,4 +1,4 @@
-//! Until when somebody waits.
+//! The end of a thread's wait.
 
 #![allow(clippy::disallowed_types, reason = "callers have the standard library's moments")]
 

@@ -137,7 +137,7 @@ pub mod hint {
     /// Memory that is going to be used.
     pub fn huge_pages(_address: *mut u8, _bytes: usize) {}
 
-    /// A branch of which nobody could know the way.
+    /// A branch whose way cannot be predicted.
     pub fn unforeseen_branch() {}
 
     /// One turn of a polling loop.
@@ -241,7 +241,7 @@ pub mod node {
     ///
     /// # Safety
     ///
-    /// It came from [`take`], and nobody will touch it.
+    /// It came from [`take`], and no thread will touch it.
     pub unsafe fn give_back<T>(node: NonNull<T>) {
         // SAFETY: from `take`, of the same type: the first field of a place, both of whose fields
         // are dropped here and nowhere else.
@@ -361,7 +361,7 @@ pub mod tuning {
         1
     }
 
-    /// Tests before blocking, of who has a number of its own.
+    /// Tests before blocking, for locks with a number of their own.
     pub fn rounds_of(_usual: u32) -> u32 {
         1
     }

@@ -13,7 +13,7 @@ mod backend {
     use std::boxed::Box;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-    /// What somebody panicked with.
+    /// The payload of a panic.
     pub(crate) type Payload = Box<dyn Any + Send>;
 
     /// Runs a function; returns whether it panicked. The function is responsible for state that it
@@ -48,7 +48,7 @@ mod backend {
 /// Without it they cannot be, and none may get past the thread that does the work.
 #[cfg(not(any(feature = "std", feature = "sim")))]
 mod backend {
-    /// Nobody has one.
+    /// No thread has one.
     pub(crate) enum Payload {}
 
     struct Abort;

@@ -4,7 +4,7 @@
 use super::atomic::AtomicUsize;
 use super::{backend, thread, tuning};
 
-/// The slots; nobody's are 0.
+/// The slots; free ones are 0.
 #[inline]
 pub fn slots() -> &'static [AtomicUsize] {
     let slots: &[AtomicUsize] = backend::table::slots();

@@ -19,7 +19,7 @@ pub fn ordered() -> u64 {
 /// then at most.
 #[inline]
 pub fn has_passed(start: u64, nanoseconds: u64) -> bool {
-    // The simulator parks who polls until then, and counts in ticks.
+    // The simulator parks a polling core until then, and counts in ticks.
     #[cfg(feature = "sim")]
     return clock::has_passed(clock::ticks(start), clock::ticks(nanoseconds));
     #[cfg(not(feature = "sim"))]

@@ -1,8 +1,8 @@
 //! The phases of `src/asymmetry.rs`, of readers with and without a fence, in all schedules of a
 //! machine on which a CPU's writes wait in a buffer before others see them, as on x86 (TSO). The
 //! model checker of the other tests knows no barrier that one thread has all others pass, so this
-//! is a model of the protocol, written out: a reader, one who waits for it, and two who wait again
-//! and again, and take the phases on as they like.
+//! is a model of the protocol, written out: a reader, a thread that waits for it, and two that wait
+//! again and again, and take the phases on as they like.
 
 use std::collections::HashSet;
 

@@ -508,7 +508,7 @@ fn a_panic_changes_nothing() {
     assert_eq!(me.set(b"key", b"third"), Ok(true));
 }
 
-/// Numbers as bytes, for who judges histories.
+/// Numbers as bytes, for the check of histories.
 #[derive(Default)]
 struct Numbers(ByteMap);
 

@@ -230,7 +230,7 @@ fn readers_that_missed_an_insertion_are_waited_for() {
         set.wait_for_reads();
         assert!(missed.load(Ordering::Relaxed), "it did not wait");
     });
-    set.wait_for_reads(); // nobody reads
+    set.wait_for_reads(); // no thread reads
 }
 
 /// Changed keys: an item's pending operations under its old key are applied before the item

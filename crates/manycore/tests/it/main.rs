@@ -26,7 +26,7 @@ mod mvrlu_bytes;
 mod mvrlu_limits;
 mod ordered;
 mod plain_hash_map;
-// The interpreter has no `/proc` that tells who sleeps.
+// The interpreter has no `/proc` that shows which threads sleep.
 #[cfg(not(miri))]
 mod phase_rw;
 mod reclaim;

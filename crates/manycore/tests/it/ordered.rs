@@ -64,7 +64,7 @@ fn stack_is_linearizable() {
     is_linearizable::<Last, Newest, _>(Counter::default);
 }
 
-/// What somebody does, each with one of three handles.
+/// The operations, each with one of three handles.
 #[derive(Clone, Debug)]
 enum Step {
     Push(usize),

@@ -65,7 +65,7 @@ impl Slots {
         unsafe { guard.retire(old) };
     }
 
-    /// Nobody is inside, and nothing is held any more.
+    /// No thread is inside, and nothing is held any more.
     fn check_settled(&self) {
         self.domain.register().synchronize();
         assert_eq!(self.domain.held_bytes(), 0);
@@ -77,7 +77,7 @@ impl Slots {
 impl Drop for Slots {
     fn drop(&mut self) {
         for slot in &mut self.slots {
-            // SAFETY: from a box, and nobody else's now.
+            // SAFETY: from a box, and no other thread has it now.
             drop(unsafe { Box::from_raw(*slot.get_mut()) });
         }
     }
@@ -171,7 +171,7 @@ fn what_is_left_goes_with_the_domain() {
     let dropped = Arc::default();
     let domain = Domain::default();
     let handle = domain.register();
-    // SAFETY: from a box, and known to nobody.
+    // SAFETY: from a box, and no other thread knows it.
     unsafe { handle.pin().retire(Object::new(1, &dropped)) };
     assert_eq!(domain.held_bytes(), BAG_BYTES + size_of::<Object>());
     drop(handle);
@@ -338,10 +338,10 @@ fn a_panic_at_a_repin() {
     let slots = Slots::new(Config::default().with_batch(1));
     let (reader, mut writer) = (slots.domain.register(), slots.domain.register());
     let mut guard = reader.pin();
-    // SAFETY: from a box, and known to nobody.
+    // SAFETY: from a box, and no other thread knows it.
     unsafe { guard.retire(Box::into_raw(Box::new(Panics))) };
     let panicked = (0..20_u8).any(|number| {
-        // SAFETY: from a box, and known to nobody.
+        // SAFETY: from a box, and no other thread knows it.
         unsafe { guard.retire(Box::into_raw(Box::new(number))) };
         catch_unwind(AssertUnwindSafe(|| guard.repin())).is_err()
     });
@@ -360,7 +360,7 @@ fn the_process_own_domain() {
     impl Drop for AtTheEnd {
         fn drop(&mut self) {
             reclaim::section(|guard| {
-                // SAFETY: from a box, and known to nobody.
+                // SAFETY: from a box, and no other thread knows it.
                 unsafe { guard.retire(Object::new(1, &self.0)) };
             });
         }
@@ -410,7 +410,7 @@ fn the_process_own_domain() {
     reclaim::synchronize();
     assert_eq!(dropped.load(Ordering::Relaxed), ROUNDS as usize * 8 * 21);
     assert_eq!(reclaim::domain().held_bytes(), 0);
-    // SAFETY: from a box, and nobody else's.
+    // SAFETY: from a box, and no other thread has it.
     drop(unsafe { Box::from_raw(slot.into_inner()) });
 }
 

@@ -105,7 +105,7 @@ fn counts<L: RawRwLock>(threads: u64, writes: u64) {
     assert_eq!(shared.numbers.into_inner(), [written; 2]);
 }
 
-/// Readers share it, and nobody shares it with a writer.
+/// Readers share it, and no thread shares it with a writer.
 fn excludes_and_shares<L: RawRwLock>() {
     let lock = L::new();
     // Another thread reads while this one does.

@@ -28,7 +28,7 @@ pub(crate) struct Seen(UnsafeCell<u64>);
 impl Seen {
     pub(crate) fn new(number: u64) -> Self {
         let seen = Self(UnsafeCell::new(0));
-        // SAFETY: nobody else has it; the checker notes the write.
+        // SAFETY: no other thread has it; the checker notes the write.
         seen.0.with_mut(|place| unsafe { *place = number });
         seen
     }

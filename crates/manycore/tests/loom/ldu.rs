@@ -45,7 +45,7 @@ impl Owned {
     }
 }
 
-/// Who is in the structure, and who was released.
+/// The items in the structure, and those that were released.
 #[derive(Default)]
 struct Books {
     present: Vec<NonNull<Node>>,
@@ -103,7 +103,7 @@ fn history<Q: Queue + Send + Sync + 'static>(queue: Q, history: &'static [Operat
     let shared = Shared::new(queue);
     let object = Object::new();
     let owned = Owned(NonNull::from(&*object));
-    // SAFETY: nobody else has it yet.
+    // SAFETY: no other thread has it yet.
     object.value.with_mut(|value| unsafe { *value = 1 });
     let of_owner = shared.clone();
     let owner = thread::spawn(move || {
@@ -141,7 +141,7 @@ fn an_object_is_released_after_its_owner() {
             let owner = thread::spawn(move || {
                 // SAFETY: it lives to the end of the model.
                 let this = unsafe { { owned }.0.as_ref() };
-                // SAFETY: nobody else has it yet.
+                // SAFETY: no other thread has it yet.
                 this.value.with_mut(|value| unsafe { *value = 1 });
                 operations.iter().for_each(|operation| owned.log(*operation, &of_owner.queue));
                 // SAFETY: not yet retired.
@@ -191,7 +191,7 @@ fn what_is_driven_out_is_found() {
         let objects = [Object::new(), Object::new()];
         let [first, second] = [0, 1].map(|index: usize| Owned(NonNull::from(&*objects[index])));
         for object in &objects {
-            // SAFETY: nobody else has it yet.
+            // SAFETY: no other thread has it yet.
             object.value.with_mut(|value| unsafe { *value = 1 });
         }
         first.log(Insert, &one.queue);
@@ -260,7 +260,7 @@ fn owners_wait_for_reads() {
     });
 }
 
-/// A lock that nobody who tries it may find taken.
+/// A lock that must be free whenever a thread tries it.
 struct Free(AtomicBool);
 
 // SAFETY: one compare-and-swap at a time succeeds.
@@ -308,7 +308,7 @@ struct Pages(u32);
 
 impl Pages {
     fn look(item: &Item<'_, Page>) {
-        // SAFETY: nobody writes it before its end: the model fails otherwise.
+        // SAFETY: no thread writes it before its end: the model fails otherwise.
         item.0.with(|page| unsafe { *page });
     }
 }

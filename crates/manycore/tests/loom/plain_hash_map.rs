@@ -128,7 +128,7 @@ fn a_value_is_replaced() {
     });
 }
 
-/// A number that the map says who may touch.
+/// A number: the map decides which thread may access it.
 struct Shared(UnsafeCell<u64>);
 // SAFETY: the checker reports races.
 unsafe impl Sync for Shared {}

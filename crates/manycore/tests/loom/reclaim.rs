@@ -36,7 +36,7 @@ impl Object {
     }
 
     fn is_alive(&self) -> bool {
-        // SAFETY: nobody destroys it meanwhile: that is what the model checks.
+        // SAFETY: no thread destroys it meanwhile: that is what the model checks.
         self.alive.with(|alive| unsafe { *alive })
     }
 }

@@ -26,7 +26,7 @@ fn enqueue(queue: &WaitQueue) -> Arc<Waiter> {
 
 /// Takes a waiter of the test's back.
 fn withdraw(queue: &WaitQueue, waiter: &Waiter) -> bool {
-    // SAFETY: on the queue, and nobody has withdrawn it.
+    // SAFETY: on the queue, and no thread has withdrawn it.
     unsafe { queue.withdraw(waiter) }
 }
 

@@ -26,7 +26,7 @@ fn gets_on(what: &str, f: impl FnOnce() + Send + 'static) {
     thread.join().unwrap();
 }
 
-/// Uses a lock as one that nobody has.
+/// Uses a lock as one that no thread has.
 macro_rules! as_new {
     ($lock:expr, $acquire:ident, $try:ident) => {
         thread::scope(|s| {

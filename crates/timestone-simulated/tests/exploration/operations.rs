@@ -34,7 +34,7 @@ fn options() -> Options {
     histories::options().with_operations(ALL)
 }
 
-/// The objects of a store that nobody writes.
+/// The objects of a store that no thread writes.
 fn left(disk: &Simulated) -> Vec<u64> {
     let opened = ReadOnly::open_on(Arc::new(disk.clone()), options());
     let store = opened.unwrap_or_else(|error| panic!("not recovered: {error}"));

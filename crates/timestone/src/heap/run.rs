@@ -68,7 +68,7 @@ impl Run {
         self.given.set(slot, true);
     }
 
-    /// A slot that nobody has.
+    /// A free slot.
     pub fn next_to_give(&mut self) -> Option<usize> {
         while self.next < self.slots && self.given.get(self.next) {
             self.next += 1;

@@ -6,7 +6,7 @@ use manycore::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// Nobody has rung.
+/// No thread has rung.
 const SILENT: u64 = u64::MAX;
 
 /// Wakes a thread that works in the background.

@@ -65,7 +65,7 @@ pub struct Flusher {
     pub(super) images: Mutex<Option<Images>>,
     /// The journal is poisoned.
     is_poisoned: AtomicBool,
-    /// Something was committed that nobody waits for.
+    /// Something was committed that no thread waits for.
     commits: Bell,
     /// An image is due.
     pub(super) images_due: Bell,

@@ -1,4 +1,4 @@
-//! What is in the files, for those who look at them.
+//! The contents of the files, as `inspect` shows them.
 
 use timestone::{Error, Map, Store, inspect};
 

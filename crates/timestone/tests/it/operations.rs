@@ -208,7 +208,7 @@ fn a_cut_at_any_call_leaves_what_some_calls_have_done() {
     let (mut acknowledged, mut calls) = (vec![(filled, 0)], 0);
     for round in 0..60 {
         let mut me = store.register().unwrap();
-        // Some that nobody waits for, so that frames have several.
+        // Some that no thread waits for, so that frames have several.
         for last in [false, true] {
             let how = if last { Durability::Durable } else { Durability::EVENTUAL };
             call(&mut me, &mut rng, how);

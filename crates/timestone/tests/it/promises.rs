@@ -32,7 +32,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A store whose commits nobody writes, unless they say so.
+/// A store whose commits no thread writes, unless they say so.
 fn unhurried(disk: &Simulated) -> Store {
     Store::open_on(Arc::new(disk.clone()), options().with_window(NEVER)).unwrap()
 }

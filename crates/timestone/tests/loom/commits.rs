@@ -100,7 +100,7 @@ fn frames_have_all_commits_up_to_their_horizons() {
             for _ in 0..2 {
                 let before = rings.horizon();
                 let mut frame = Vec::new();
-                // Time goes on, also if nobody commits.
+                // Time goes on, also if no thread commits.
                 let now = leading.clock().stamp();
                 // SAFETY: the thread has registered with this domain.
                 unsafe {

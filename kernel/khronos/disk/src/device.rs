@@ -46,7 +46,7 @@ pub trait Device {
     ///
     /// # Errors
     ///
-    /// If the disk fails: then nobody knows what is.
+    /// If the disk fails: then it is not known what is.
     fn flush(&mut self) -> Result<(), DeviceError>;
 }
 

@@ -80,7 +80,7 @@ pub struct Disk<D> {
     /// The number of the next batch, and where in the journal it goes.
     batch: u64,
     position: u64,
-    /// Blocks for pages that nobody has.
+    /// Free blocks for pages.
     free: BTreeSet<u64>,
     has_failed: bool,
 }
@@ -236,7 +236,7 @@ impl<D: Device> Disk<D> {
         Ok(Staged { number: page.number, page: page.page, block })
     }
 
-    /// Pages that were written are nobody's after all.
+    /// Pages that were written are free again.
     pub fn give_up(&mut self, staged: impl IntoIterator<Item = Staged>) {
         self.free.extend(staged.into_iter().map(|staged| staged.block));
     }
@@ -368,7 +368,7 @@ impl<D: Device> Disk<D> {
         Ok(())
     }
 
-    /// Blocks for pages that nobody has.
+    /// Free blocks for pages.
     pub fn free_blocks(&self) -> u64 {
         self.free.len() as u64
     }

@@ -35,8 +35,8 @@
 //!
 //! After a crash, which may lose or tear any write since the last flush, the image is that after
 //! some prefix of the batches, and not shorter than the last [`Disk::commit`] that returned. Pages
-//! are written to blocks that nobody has, and flushed before the batch that says so; a block that
-//! is given up is used again only after the batch that gives it up is durable.
+//! are written to free blocks, and flushed before the batch that says so; a block that is given up
+//! is used again only after the batch that gives it up is durable.
 //!
 //! # Limits
 //!

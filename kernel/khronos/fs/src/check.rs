@@ -1,4 +1,4 @@
-//! A check of the whole file system, while nobody changes it.
+//! A check of the whole file system, while no thread changes it.
 
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -203,7 +203,7 @@ impl<'fs> Cx<'fs> {
         self.retries
     }
 
-    /// The inode of somebody who holds it, once more.
+    /// One more reference to an inode that the caller holds.
     pub fn hold(&self, inode: &Inode) -> Option<InodeHandle<'fs>> {
         self.check(inode);
         Held::acquire(inode).map(InodeHandle::new)
@@ -344,7 +344,7 @@ impl<'fs> Holds<'fs> {
     pub fn note(&mut self, places: &[EntryName<'_>]) -> Result<(), Stop> {
         for place in places {
             if let Some(noting) = &self.noting {
-                // Nobody has the directory any more: it was removed.
+                // No thread has the directory any more: it was removed.
                 self.noted.push(noting.note(place).ok_or(Stop::Again(Conflict::Freed))?);
             }
         }

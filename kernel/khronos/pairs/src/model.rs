@@ -429,7 +429,7 @@ mod tests {
         let open = |name| Call::OpenNew { path: path(name), slot: 0 };
         assert_eq!(commute(Callers::Processes, &[], [open(0), open(1)]), Some([true, true]));
         assert_eq!(commute(Callers::Processes, &[], [open(0), open(0)]), None);
-        // The lowest descriptor that is free goes to who comes first.
+        // The first caller gets the lowest free descriptor.
         assert_eq!(commute(Callers::Threads, &[], [open(0), open(1)]), None);
         let both = [Call::Stat { path: path(0) }, Call::Unlink { path: path(1) }];
         let linked = [(0, open(0)), (0, Call::Link { from: path(0), to: path(1) })];

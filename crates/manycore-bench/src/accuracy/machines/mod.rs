@@ -92,7 +92,8 @@ struct Compared {
     kind: Kind,
     /// By which factor the simulation may differ.
     band: f64,
-    /// Whether the point is judged. Points that calibrate a model, or that nobody trusts, are not.
+    /// Whether the point is judged. Points that calibrate a model, or that are not reliable, are
+    /// not.
     judged: bool,
     point: Point,
     /// The published value as a rate.

@@ -30,7 +30,7 @@ pub(super) struct PublishedSet {
     pub kind: Kind,
     /// How far the set can be trusted.
     pub grade: Grade,
-    /// The source: who published it, and where.
+    /// The source: the publishers, and the place.
     pub source: String,
     /// The published workload.
     pub workload: String,

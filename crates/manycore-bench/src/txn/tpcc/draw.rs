@@ -92,7 +92,7 @@ impl Draws {
                 supplier: if is_remote { self.elsewhere() } else { self.home },
                 quantity: self.random.u64(1..=10),
             };
-            // Somebody has mistyped the last one.
+            // The customer has mistyped the last one.
             if is_unknown && number + 1 == count {
                 line.item = self.size.items;
             }

@@ -65,7 +65,7 @@ struct One {
     was: Written,
 }
 
-/// What changes when somebody writes to a file.
+/// What changes when a program writes to a file.
 type Written = (i64, i64, u64);
 
 /// A process that was seen while it lived.

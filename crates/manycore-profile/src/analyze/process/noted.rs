@@ -19,7 +19,7 @@ pub(crate) struct Noted {
     pub unlisted: u32,
     /// Waits of a thread for a lock.
     pub waits: Vec<EntryWaits>,
-    /// Who kept whom waiting.
+    /// Which thread made which other wait.
     pub blocked: Vec<Held>,
     /// In which order locks were taken.
     pub orders: Vec<Taken>,

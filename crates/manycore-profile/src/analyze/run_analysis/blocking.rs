@@ -1,4 +1,4 @@
-//! Who kept whom waiting.
+//! Which thread made which other wait.
 
 use std::collections::HashMap;
 

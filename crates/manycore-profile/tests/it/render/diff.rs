@@ -53,7 +53,7 @@ fn a_rebuilt_program_has_the_same_locks() {
     before.locks[1].name = "load+0x10 (server)".into();
     let mut after = before.clone();
     after.locks[0].name = "serve+0x2c (server)".into();
-    // Two candidates: nobody knows which it was.
+    // Two candidates: it is not known which it was.
     after.locks[1].name = "load+0x18 (server)".into();
     after.locks[3].name = "load+0x28 (server)".into();
     after.locks[3].kind = after.locks[1].kind.clone();

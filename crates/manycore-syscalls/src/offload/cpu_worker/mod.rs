@@ -236,6 +236,6 @@ impl CpuWorker {
         self.calls.take();
         self.cancelled.take();
         self.bell.rise();
-        self.state.store(NEW, Ordering::Relaxed); // Relaxed: nobody else is there
+        self.state.store(NEW, Ordering::Relaxed); // Relaxed: there is no other thread
     }
 }

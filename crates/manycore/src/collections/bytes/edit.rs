@@ -144,7 +144,7 @@ impl<'h, 'm, 'k, C: Clock, T: AsRef<[Slot<'k>]> + AsMut<[Slot<'k>]>> Edit<'h, 'm
         let index = self.index(index);
         let before = core::mem::replace(&mut self.slots.as_mut()[index].then, then);
         if let Then::Put(pair) = before {
-            // SAFETY: it was made here, and nobody else has it.
+            // SAFETY: it was made here, and no other thread has it.
             unsafe { self.handle.raw.end_pair(pair) };
         }
     }

@@ -8,7 +8,7 @@
 //! me.set(b"apples", b"3")?;
 //! assert_eq!(me.get(b"apples", |value| value.to_vec()).as_deref(), Some(&b"3"[..]));
 //!
-//! // What becomes of a record is decided while nobody else changes it.
+//! // What becomes of a record is decided while no other thread changes it.
 //! let mut apples = me.lock_for(b"apples")?;
 //! if apples.value() == Some(b"3") {
 //!     apples.put(b"4")?;
@@ -34,7 +34,7 @@
 //! then it asks the caller for the record's new value. After that it cannot meet a conflict. So the
 //! caller's function runs once, and may do things that cannot be repeated.
 //!
-//! # Who keeps out whom
+//! # Which threads exclude which
 //!
 //! Readers and writers do not exclude each other. If several threads change the same bucket, one
 //! goes first. [`Handle::begin`] and [`Handle::keep_others_out`] exclude all other writers by a

@@ -237,7 +237,7 @@ impl<C: Clock> Handle<'_, C> {
         };
         let transaction = self.transaction()?;
         transaction.replaced.push(old);
-        // Nobody else changes them meanwhile.
+        // No other thread changes them meanwhile.
         transaction.change = Change {
             records: -map.tally.records().cast_signed(),
             bytes: -map.tally.bytes().cast_signed(),

@@ -53,14 +53,14 @@ const QUEUED: u8 = 1;
 /// It is to be in the tree.
 const WANT: u8 = 2;
 
-/// Nobody has the lock.
+/// No thread has the lock.
 const FREE: u8 = 0;
-/// Somebody walks the tree.
+/// A thread walks the tree.
 const WALK: u8 = 1;
 /// A thread applies the log, or an update of its own.
 const UPDATE: u8 = 2;
 
-/// Who makes a list so long applies the log.
+/// A thread that makes a list this long applies the log.
 const LONG: usize = 256;
 
 /// A tree of many CPUs has this many lists: then some share one.
@@ -357,7 +357,7 @@ impl Inner {
         let this = unsafe { node.as_ref() };
         // SAFETY: the contract of this function, and the tree is the lock's, which the caller has.
         unsafe { self.change(this, want) };
-        // Relaxed: the caller is the one who reads it next.
+        // Relaxed: the caller reads it next.
         this.state.store(if want { WANT } else { 0 }, Ordering::Relaxed);
         self.applied += 1;
     }

@@ -18,7 +18,7 @@ use crate::lock::Adaptive;
 ///         let mut handle = queue.handle();
 ///         (0..3).for_each(|n| handle.push(n));
 ///         handle.push(100);
-///         assert_eq!(handle.take_back(), Some(100)); // nobody has seen it
+///         assert_eq!(handle.take_back(), Some(100)); // no thread has seen it
 ///     });
 /// });
 /// assert_eq!(queue.pop(), Some(0));

@@ -180,7 +180,7 @@ impl<M: Sessions + 'static> Space<M> {
         self.with(|me| me.transact_with(limit, f))
     }
 
-    /// Whether nobody else has it.
+    /// Whether no other thread has it.
     fn is_unique(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }

@@ -67,7 +67,7 @@ impl<T: Datum> Pending<T> {
         core::mem::forget(self);
     }
 
-    /// Nobody has it; it is the caller's again.
+    /// No thread has it; it is the caller's again.
     pub fn take<S: RawSession>(self, handle: &mut S) -> T {
         let Some(word) = self.word.take() else {
             let mut this = ManuallyDrop::new(self);
@@ -79,7 +79,7 @@ impl<T: Datum> Pending<T> {
         unsafe { word.into_inner(handle) }
     }
 
-    /// Nobody has it.
+    /// No thread has it.
     pub fn end<S: RawSession>(self, handle: &mut S) {
         if let Some(word) = self.word.take() {
             core::mem::forget(self);

@@ -107,7 +107,7 @@ impl<T> TreiberStack<T> {
         Self { head: CachePadded(AtomicPtr::new(null_mut())), domain: Domain::new(config) }
     }
 
-    /// Where nodes wait until nobody can read them.
+    /// Where nodes wait until no thread can read them.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
@@ -126,7 +126,7 @@ impl<T> Default for TreiberStack<T> {
 
 impl<T> Drop for TreiberStack<T> {
     fn drop(&mut self) {
-        let mut node = self.head.load(Ordering::Relaxed); // Relaxed: nobody else has the stack
+        let mut node = self.head.load(Ordering::Relaxed); // Relaxed: no other thread has the stack
         exhaust(|| {
             if node.is_null() {
                 return false;

@@ -13,8 +13,8 @@
 //! # Source
 //!
 //! This is the sorted list with which A. Matveev et al. demonstrate sessions ("Read-Log-Update",
-//! SOSP 2015), and J. Kim et al. versions ("MV-RLU", ASPLOS 2019). Ours: an operation on one key
-//! walks over the latest versions, and then validates its position.
+//! SOSP 2015), and J. Kim et al. versions ("MV-RLU", ASPLOS 2019). Our own part: an operation on
+//! one key walks over the latest versions, and then validates its position.
 //!
 //! # Memory order
 //!

@@ -233,7 +233,7 @@ impl<T> FlatCombining<T> {
         }
     }
 
-    /// The data, of a lock that nobody else has.
+    /// The data, of a lock that no other thread has.
     pub fn into_inner(self) -> T {
         self.data.into_inner()
     }

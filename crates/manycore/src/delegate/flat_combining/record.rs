@@ -4,7 +4,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::cell::UnsafeCell;
 use crate::sync::{const_new, futex, order};
 
-/// Nobody has it.
+/// No thread has it.
 const FREE: u32 = 0;
 /// A thread has claimed it to publish a section, or a combiner to remove it from the list.
 const CLAIMED: u32 = 1;
@@ -46,7 +46,7 @@ impl<T> Record<T> {
         }
     }
 
-    /// Takes the record if nobody has it; returns whether it did.
+    /// Takes the record if no thread has it; returns whether it did.
     pub(super) fn claim(&self) -> bool {
         // Relaxed: a hint, and on failure.
         let free = self.state.load(Ordering::Relaxed) == FREE;

@@ -238,7 +238,7 @@ impl<T, D: Discipline> Merge<T, D> {
     ///
     /// # Safety
     ///
-    /// Nobody uses the runs any more, or will.
+    /// No thread uses the runs any more, or will.
     pub unsafe fn finish(&mut self, slots: &ThreadRegistry<Run<T>, Writer<T>>) {
         self.meet(slots);
         for side in &mut self.sides {

@@ -40,7 +40,7 @@ impl<T> Segment<T> {
     }
 }
 
-/// Where somebody is in the segments.
+/// The position of a thread in the segments.
 struct Position<T> {
     segment: *mut Segment<T>,
     /// From 0 to `ITEMS`: then it is the beginning of the next segment.

@@ -48,7 +48,7 @@ impl State {
     const MARKED: u8 = Operation::Insert.mark() | Operation::Remove.mark();
     /// Either entry is used.
     const USED: u8 = Operation::Insert.used() | Operation::Remove.used();
-    /// Nobody but who drains the queue will touch the node.
+    /// Only the thread that drains the queue will access the node.
     const RETIRED: u8 = 16;
 
     /// The state after the owner has logged this operation; `None` if it is pending already.
@@ -111,7 +111,7 @@ pub trait Target {
     /// Does this to the structure.
     fn apply(&mut self, operation: Operation, node: NonNull<Node>);
 
-    /// The node was retired, and nobody will touch it any more.
+    /// The node was retired, and no thread will touch it any more.
     fn release(&mut self, node: NonNull<Node>);
 }
 

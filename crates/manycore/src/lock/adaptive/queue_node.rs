@@ -299,7 +299,7 @@ impl<'a> QueueNodeRef<'a> {
                 return None;
             }
             if mutation!("adaptive-forgets") {
-                return None; // and who is about to link itself is never told
+                return None; // and a thread that is about to link itself gets no message
             }
             hint::spin_loop();
         }

@@ -64,7 +64,7 @@ impl Adaptive {
         handed
     }
 
-    /// Makes it free, without those who waited.
+    /// Makes it free, without waiters.
     ///
     /// # Safety
     ///

@@ -1,8 +1,8 @@
 //! The word of an [`Adaptive`](super::Adaptive), and a waiter's changes of it.
 
-/// Somebody has the lock.
+/// A thread has the lock.
 pub(super) const HELD: u32 = 1;
-/// Somebody may sleep on the word.
+/// A thread may sleep on the word.
 pub(super) const SLEEPERS: u32 = 2;
 /// The lock is reserved for threads that have slept, or for the first in the queue. A starving
 /// waiter sets this, and clears it when it has the lock.

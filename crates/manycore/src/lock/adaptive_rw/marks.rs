@@ -17,7 +17,7 @@ use crate::sync::{
     store_load, table, thread, time, tuning,
 };
 
-/// Somebody sleeps until the mark is gone.
+/// A thread sleeps until the mark is gone.
 const WAITED: u64 = 1;
 /// The count of one reader in a mark, which has room for three.
 const ONE: u64 = 2;

@@ -121,7 +121,7 @@ const _: () = assert!(align_of::<AdaptiveRw>() >= marks::ALIGNMENT);
 
 impl AdaptiveRw {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { state: AtomicU64::new(0), queue: Adaptive::new() }
         }

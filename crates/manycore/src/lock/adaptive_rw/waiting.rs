@@ -1,4 +1,4 @@
-//! Waiting, and letting in who waits.
+//! Waiting, and admitting waiters.
 
 use super::{
     AdaptiveRw, BIASED, DOUBT, DOUBT_UNIT, DRAIN, DRAIN_SHIFT, DRAIN_UNIT, EVENT, EVENTS,
@@ -151,7 +151,7 @@ impl AdaptiveRw {
 
     /// Moves to the next state if there is one; returns the old state.
     fn change(&self, next: impl Fn(u64) -> Option<u64>) -> Option<u64> {
-        // Relaxed, all: for changes that let nobody in.
+        // Relaxed, all: for changes that let no thread in.
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
             let (done, failed) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -258,7 +258,7 @@ impl AdaptiveRw {
         wake_all(&raw const self.state, before);
     }
 
-    /// Acquires a biased lock for writing if nobody reads.
+    /// Acquires a biased lock for writing if no thread reads.
     #[cold]
     pub(super) fn try_write_biased(&self) -> bool {
         // Relaxed: a hint.
@@ -337,7 +337,7 @@ impl AdaptiveRw {
             // Acquire, Relaxed: as above.
             let (acquire, failed) = (Ordering::Acquire, Ordering::Relaxed);
             if self.state.compare_exchange(state, mended, acquire, failed).is_ok() && mends != 0 {
-                // SAFETY: nobody enters it while the lock is being mended.
+                // SAFETY: no thread enters it while the lock is being mended.
                 unsafe { self.queue.forget_all() };
                 // Release: partner of the Acquire above.
                 self.state.fetch_and(!MENDING, Ordering::Release);

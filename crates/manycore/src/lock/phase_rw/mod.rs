@@ -80,7 +80,7 @@ const _: () = assert!(size_of::<PhaseRw>() <= 24);
 
 impl PhaseRw {
     const_new! {
-        /// A lock that nobody holds.
+        /// A lock that no thread holds.
         pub fn new() -> Self {
             Self { state: AtomicU64::new(0), chain: Chain::new() }
         }

@@ -273,7 +273,7 @@ fn prev(waiter: &Waiter) -> *const Waiter {
 /// Writes a link. The chain is locked, or the waiter claimed.
 fn set(link: &UnsafeCell<*const Waiter>, to: *const Waiter) {
     // SAFETY: each caller in this file has locked the chain or has claimed the waiter that the link
-    // belongs to, and nobody else touches it then.
+    // belongs to, and no other thread touches it then.
     link.with_mut(|l| unsafe { *l = to });
 }
 

@@ -220,7 +220,7 @@ impl Waiter {
 
     /// The signaller's message. The waiter has been signalled.
     pub fn message(&self) -> u32 {
-        self.state.load(Ordering::Relaxed) / MESSAGE // Relaxed: `asleep` has seen the mark, and nobody writes any more
+        self.state.load(Ordering::Relaxed) / MESSAGE // Relaxed: `asleep` has seen the mark, and no thread writes any more
     }
 }
 

@@ -4,8 +4,8 @@
 //!   try_lock        commit                   write back                   a later write back
 //!      |               |                         |                                     |
 //!      v               v                         v                                     v
-//!   a session's  --> Log: the object is  -----> Limbo: nobody finds the copy any ----> the pool
-//!                    locked, the copy is        more, but sessions may have it
+//!   a session's  --> Log: the object is  -----> Limbo: no thread can find the   ----> the pool
+//!                    locked, the copy is        copy, but sessions may have it
 //!                    what later sessions see
 //! ```
 
@@ -60,7 +60,7 @@ impl Log {
         self.locked(f)
     }
 
-    /// Runs `f` with what was committed, unless somebody else does so.
+    /// Runs `f` with what was committed, unless another thread does so.
     pub fn try_with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> Option<R> {
         // SAFETY: the lock has no node to mind; if the attempt succeeds, `Locked`, made next in
         // `locked`, releases it.

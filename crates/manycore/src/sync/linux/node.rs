@@ -80,7 +80,7 @@ pub fn take<T: Default>() -> NonNull<T> {
 ///
 /// # Safety
 ///
-/// It came from [`take`], and nobody will touch it.
+/// It came from [`take`], and no thread will touch it.
 pub unsafe fn give_back<T>(node: NonNull<T>) {
     let address = node.as_ptr().addr();
     // SAFETY: the node comes from `take` (contract of this function), and so is in a store, which

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use syscalls::{Errno, Sysno, raw_syscall};
 
-/// One more than the generation, where nobody watches.
+/// One more than the generation, where no thread watches.
 static UNWATCHED: AtomicU32 = AtomicU32::new(1);
 
 /// One more than the generation; 0 in a child that has not noticed yet that it is one.

@@ -42,5 +42,5 @@ pub fn wake(word: *const AtomicU32, count: u32) {
     unsafe { libc::syscall(libc::SYS_futex, word.cast_mut().cast::<u32>(), operation, count) };
 }
 
-/// [`wake`] for [`wait_low`], which nobody sleeps in.
+/// [`wake`] for [`wait_low`], in which no thread sleeps.
 pub fn wake_low(_word: *const AtomicU64, _count: u32) {}

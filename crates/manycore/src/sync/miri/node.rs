@@ -25,7 +25,7 @@ pub fn take<T: Default>() -> NonNull<T> {
 ///
 /// # Safety
 ///
-/// It came from [`take`], and nobody will touch it.
+/// It came from [`take`], and no thread will touch it.
 pub unsafe fn give_back<T>(node: NonNull<T>) {
     // SAFETY: `take` has allocated it with this layout, and no thread touches it any more (contract
     // of this function).

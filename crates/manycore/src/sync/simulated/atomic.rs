@@ -88,7 +88,7 @@ macro_rules! atomic {
                 self.compare_exchange(current, new, success, failure)
             }
 
-            /// The value, of an atomic that nobody else has.
+            /// The value, of an atomic that no other thread has.
             pub fn get_mut(&mut self) -> &mut $value {
                 self.0.get_mut()
             }

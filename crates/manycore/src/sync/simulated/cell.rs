@@ -18,7 +18,7 @@ impl<T> UnsafeCell<T> {
         self.0.into_inner()
     }
 
-    /// Reads: during `f` nobody may write.
+    /// Reads: during `f` no thread may write.
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         backend::read_plain(self.0.get().addr(), size_of::<T>());
         f(self.0.get())
@@ -31,7 +31,7 @@ impl<T> UnsafeCell<T> {
         self.0.get()
     }
 
-    /// Writes: during `f` nobody else may read or write.
+    /// Writes: during `f` no other thread may read or write.
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         backend::write_plain(self.0.get().addr(), size_of::<T>());
         f(self.0.get())

@@ -21,7 +21,7 @@ impl Global {
 
     /// The value.
     pub fn get(&self) -> u32 {
-        // 0 is what nobody has set.
+        // 0 if no thread has set it.
         backend::word(self.number).checked_sub(1).map_or(self.initial, |value| value as u32)
     }
 

@@ -72,7 +72,7 @@ impl Cx<'_> {
         Ok(stat)
     }
 
-    /// What is known of an inode that somebody holds.
+    /// What is known of a held inode.
     pub fn stat_of(&self, inode: &Inode) -> Stat {
         let mut stat = Stat::of(inode);
         // The root has no name, and is there.

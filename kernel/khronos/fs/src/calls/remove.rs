@@ -73,7 +73,7 @@ impl Cx<'_> {
         Ok(())
     }
 
-    /// Removes all names; nobody else has the file system any more.
+    /// Removes all names; no other thread has the file system any more.
     pub(crate) fn empty_root(&mut self) {
         let root = self.fs.root();
         let mut path = Vec::new();

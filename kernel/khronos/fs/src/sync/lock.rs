@@ -36,7 +36,7 @@ impl Lock {
         self.turns.store(self.turns.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
-    /// Odd while somebody has it.
+    /// Odd while a thread has it.
     pub fn turns(&self) -> u64 {
         self.turns.load(Ordering::Acquire) // Acquire: partner of the Release in `turn`
     }

@@ -32,7 +32,7 @@ use crate::name::{Key, Name, chain_of};
 const BACK_OFFS: u32 = 8;
 const BACK_OFF_TICKS: u64 = 200;
 
-/// What locks are there, and who takes them.
+/// The existing locks, and the calls that take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locks {
     /// One a directory, for writers.

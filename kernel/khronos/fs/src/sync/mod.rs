@@ -189,7 +189,7 @@ pub(crate) trait Tx<'v> {
     /// [`Errno::NotEmpty`].
     fn remove(&mut self, directory: InodeRef<'v>) -> Result<(), Stop>;
 
-    /// A directory that nobody knows yet gets its parent.
+    /// A directory that no other thread knows yet gets its parent.
     ///
     /// # Errors
     ///

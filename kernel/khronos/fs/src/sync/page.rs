@@ -37,7 +37,7 @@ impl Page {
 
     /// Copies bytes to an offset in the page.
     pub fn write(&mut self, to: usize, data: &[u8]) {
-        // SAFETY: `&mut self`: nobody else has the page.
+        // SAFETY: `&mut self`: no other thread has the page.
         self.0
             .0
             .with_mut(|bytes| unsafe { (&mut *bytes)[to..][..data.len()].copy_from_slice(data) });
@@ -45,7 +45,7 @@ impl Page {
 
     /// Zeros from a place on.
     pub fn clear(&mut self, from: usize) {
-        // SAFETY: `&mut self`: nobody else has the page.
+        // SAFETY: `&mut self`: no other thread has the page.
         self.0.0.with_mut(|bytes| unsafe { (&mut *bytes)[from..].fill(0) });
     }
 }
@@ -59,7 +59,7 @@ pub(crate) struct Guarded<T, L> {
 // SAFETY: `read` and `write` hold the lock: readers share the value (`Sync`), and one writer at a
 // time has it, in any thread (`Send`).
 unsafe impl<T: Send + Sync, L: RawRwLock> Sync for Guarded<T, L> {}
-// SAFETY: who has the `Guarded` itself has the value.
+// SAFETY: the owner of the `Guarded` has the value.
 unsafe impl<T: Send, L: RawRwLock> Send for Guarded<T, L> {}
 
 /// Releases a lock, also after a panic.
@@ -77,15 +77,15 @@ impl<T, L: RawRwLock> Guarded<T, L> {
         Self { lock: L::new(), value: core::cell::UnsafeCell::new(value) }
     }
 
-    /// Reads, while nobody writes.
+    /// Reads, while no thread writes.
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         self.lock.acquire_read();
         let _release = Release(&self.lock, false);
-        // SAFETY: the lock is held for reading, so that nobody writes.
+        // SAFETY: the lock is held for reading, so that no thread writes.
         f(unsafe { &*self.value.get() })
     }
 
-    /// Writes, while nobody else reads or writes.
+    /// Writes, while no other thread reads or writes.
     pub fn write<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         self.lock.acquire_write();
         let _release = Release(&self.lock, true);

@@ -60,7 +60,7 @@ errors! {
     NO_SPACE = 28;
     /// Not a file with positions.
     NOT_SEEKABLE = 29;
-    /// Nobody reads the pipe.
+    /// No thread reads the pipe.
     PIPE = 32;
     /// The result does not fit.
     RANGE = 34;

@@ -204,7 +204,7 @@ impl Frame {
     /// A zeroed frame, if there is one.
     pub fn zeroed() -> Option<Self> {
         let frame = Self::uninit()?;
-        // SAFETY: the frame is new, and nobody else's.
+        // SAFETY: the frame is new, and no other thread has it.
         unsafe { frame.bytes().write_bytes(0, BYTES) };
         Some(frame)
     }

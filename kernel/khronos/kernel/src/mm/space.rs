@@ -161,7 +161,7 @@ impl Space {
         tables::for_each(self.root(), start, end, |_, entry| {
             frames.push(take(entry));
         });
-        // No CPU may write to a frame that is somebody else's.
+        // No CPU may write to a frame that is in other use.
         if !frames.is_empty() {
             self.forget();
         }

@@ -114,7 +114,7 @@ pub unsafe fn free_user_tables(root: u64) {
 }
 
 fn free_below(entry: &Entry, level: u32) {
-    let value = entry.swap(0, Ordering::Relaxed); // Relaxed: nobody else uses it
+    let value = entry.swap(0, Ordering::Relaxed); // Relaxed: no other thread uses it
     if value & PRESENT == 0 {
         return;
     }

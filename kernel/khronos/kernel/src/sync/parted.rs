@@ -31,7 +31,7 @@ impl<T> Parted<T> {
         Self { locks, value: UnsafeCell::new(value) }
     }
 
-    /// The value of who has all of it.
+    /// The value, for the owner of the whole.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -45,7 +45,7 @@ impl<T> Parted<T> {
         Reading { value: unsafe { &*self.value.get() }, _lock }
     }
 
-    /// To change the value: nobody else has it.
+    /// To change the value: no other thread has it.
     #[track_caller]
     pub fn write(&self) -> Writing<'_, T> {
         Writing { value: &self.value, _locks: self.locks.each_ref().map(|lock| lock.lock()) }

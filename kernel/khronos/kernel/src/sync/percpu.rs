@@ -1,4 +1,4 @@
-//! A value for each CPU, reached by those who are pinned.
+//! A value for each CPU, for threads that are pinned.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -199,7 +199,7 @@ pub fn stay(this: &Thread) -> bool {
         .is_ok() // Relaxed: the thread's own business
 }
 
-/// Others run until somebody wakes the thread.
+/// Others run until a thread wakes the thread.
 pub fn sleep() {
     with_interrupts_off(|| {
         assert!(cpu::pins() == 1, "a thread that sleeps has the pin of its wait only");

@@ -192,7 +192,7 @@ impl<T> Drop for Shelf<T> {
     fn drop(&mut self) {
         let value = *self.value.get_mut();
         if !value.is_null() {
-            // SAFETY: from `Arc::into_raw`; nobody has the shelf any more.
+            // SAFETY: from `Arc::into_raw`; no thread has the shelf any more.
             drop(unsafe { Arc::from_raw(value) });
         }
     }

@@ -11,7 +11,7 @@ use crate::arch::{cpu, msr};
 use crate::sync::pin;
 use crate::watch::counters::{Event, count};
 
-/// Who else may take the lock.
+/// The other contexts that may take the lock.
 pub trait Mode {
     /// Whether interrupt handlers take it: then they are off while it is held.
     const INTERRUPTS_OFF: bool;

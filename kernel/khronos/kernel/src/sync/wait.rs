@@ -45,7 +45,7 @@ impl Default for WaitQueue {
 }
 
 impl WaitQueue {
-    /// Nobody waits.
+    /// No thread waits.
     pub const fn new() -> Self {
         Self(IrqSpin::new(Rank::Wait, VecDeque::new()))
     }

@@ -24,7 +24,7 @@ use crate::sync::wait;
 use crate::task::thread;
 use crate::watch::counters::{Event, count};
 
-/// A disk, and who waits for it.
+/// A disk, and the threads that wait for it.
 struct Store {
     disk: Sleep<Disk<Drive>>,
     next: Spin<Next>,
@@ -125,7 +125,7 @@ pub fn begin() {
     thread::spawn(|| {
         loop {
             let _ = wait::sleep_until(tsc::now() + INTERVAL_NS);
-            let _ = sync(None); // who asks is told; the tree is in memory all the same
+            let _ = sync(None); // a caller that asks gets the error; the tree is in memory nevertheless
         }
     });
 }
@@ -197,6 +197,6 @@ pub fn has_noted(changes: usize) {
 pub fn relieve() {
     // Relaxed: a hint
     if IS_DUE.load(Ordering::Relaxed) && IS_DUE.swap(false, Ordering::Relaxed) {
-        let _ = sync(None); // who asks is told; the tree is in memory all the same
+        let _ = sync(None); // a caller that asks gets the error; the tree is in memory nevertheless
     }
 }

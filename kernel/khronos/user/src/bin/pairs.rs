@@ -26,7 +26,7 @@ static SLOTS: [AtomicI32; 16] = [const { AtomicI32::new(-1) }; 16];
 /// Calls that gave something else than the model says.
 static WRONG: AtomicU32 = AtomicU32::new(0);
 
-/// One of the two who make calls.
+/// One of the two callers.
 struct Agent<'a> {
     side: Side,
     place: Place,
@@ -58,7 +58,7 @@ fn check(result: i64) -> io::Result<i64> {
 }
 
 fn keep(slot: u8, file: i32) {
-    SLOTS[usize::from(slot)].store(file, Ordering::Relaxed); // Relaxed, as below: who takes turns is ordered
+    SLOTS[usize::from(slot)].store(file, Ordering::Relaxed); // Relaxed, as below: the turns order the accesses
 }
 
 fn file(slot: u8) -> i32 {
@@ -302,7 +302,7 @@ fn main() -> ExitCode {
     }
     by_processes(&cases);
     by_threads(&cases);
-    // Relaxed: both who have counted have ended
+    // Relaxed: both counting threads have ended
     let is_right = WRONG.load(Ordering::Relaxed) == 0;
     println!(
         "pairs: {} cases done, {}",

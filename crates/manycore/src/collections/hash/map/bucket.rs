@@ -254,14 +254,14 @@ impl<T> Buckets for Pointers<T> {
 
     fn fill(&self, number: usize, tag: u8, entry: *mut T) -> bool {
         let bucket = self.bucket(number);
-        let word = bucket.word.load(Ordering::Relaxed); // Relaxed: nobody else has it
+        let word = bucket.word.load(Ordering::Relaxed); // Relaxed: no other thread has it
         let mut filled = Locked { bucket, word };
         filled.put_in(tag, entry)
     }
 
     fn forget(&self, number: usize) {
         let bucket = self.bucket(number);
-        bucket.word.store(0, Ordering::Relaxed); // Relaxed, here and below: nobody else has it
+        bucket.word.store(0, Ordering::Relaxed); // Relaxed, here and below: no other thread has it
         let mut more = bucket.more.swap(null_mut(), Ordering::Relaxed);
         while !more.is_null() {
             // SAFETY: the line comes from a box, see `put_in`, and no other thread has it.

@@ -39,7 +39,7 @@ pub struct Directory<K, V, S = Mixing> {
     buckets: CachePadded<AtomicUsize>,
     /// How many keys there are, by and by; wraps.
     keys: CachePadded<AtomicUsize>,
-    /// Whether somebody makes an array.
+    /// Whether a thread makes an array.
     is_making: AtomicBool,
     hasher: S,
 }
@@ -141,7 +141,7 @@ impl<K: Copy, V: Copy, S> Directory<K, V, S> {
         self.place(number)
     }
 
-    /// Makes the array for this number, unless somebody is faster.
+    /// Makes the array for this number, unless another thread is faster.
     #[cold]
     fn make(&self, number: usize) {
         let (array, _, length) = self.array_of_number(number);
@@ -203,7 +203,7 @@ impl<K, V, S> Drop for Directory<K, V, S> {
             (array, 1_usize.checked_shl(level.saturating_sub(PARTS_LOG)).unwrap_or_default())
         });
         for (array, length) in others.chain([(&self.first_array, self.first)]) {
-            let places = array.load(Ordering::Relaxed); // Relaxed: nobody else has it
+            let places = array.load(Ordering::Relaxed); // Relaxed: no other thread has it
             if !places.is_null() {
                 // SAFETY: `make` or `new` has allocated the array with this length; the domain,
                 // whose sessions used it, was dropped first, as the first field of `Versioned`.

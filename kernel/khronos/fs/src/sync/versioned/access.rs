@@ -83,7 +83,7 @@ impl<S: RawSession> Access<S> {
         let null = core::ptr::null_mut();
         // SeqCst: their contents, before they are found: partner of the Acquire in `chains`.
         if place.compare_exchange(null, made, Ordering::SeqCst, Ordering::Relaxed).is_err() {
-            // SAFETY: from the box above, and nobody has it.
+            // SAFETY: from the box above, and no thread has it.
             let unused = unsafe { Box::from_raw(made) };
             // SAFETY: in a session; the roots are valid, and no other thread has found them.
             self.free(|attempt| unsafe { attempt.free_roots(&unused.all) });

@@ -18,7 +18,7 @@ pub(crate) struct Names {
 
 pub(super) struct Chains {
     pub all: Box<[Chain]>,
-    /// Whether who removes the directory from now on sees them.
+    /// Whether a thread that removes the directory from now on sees them.
     pub are_known: AtomicBool,
 }
 
@@ -57,7 +57,7 @@ impl Drop for Names {
     fn drop(&mut self) {
         let chains = *self.chains.get_mut();
         if !chains.is_null() {
-            // SAFETY: from a box, and nobody has the directory any more.
+            // SAFETY: from a box, and no thread has the directory any more.
             drop(unsafe { Box::from_raw(chains) });
         }
     }

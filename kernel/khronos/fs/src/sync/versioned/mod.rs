@@ -227,7 +227,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     /// A leaf, which is there if the session commits.
     fn make_leaf(&mut self, inode: &Inode, name: &[u8]) -> Link<Leaf> {
         let leaf = self.session.make_owned(Leaf { inode, name: Name::new(name) });
-        // SAFETY: in a session; made above, and nobody has a link.
+        // SAFETY: in a session; made above, and no thread has a link.
         unsafe { self.session.claim_owned(leaf) };
         leaf
     }
@@ -252,7 +252,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     ///
     /// # Safety
     ///
-    /// Nobody finds the inode any more after the commit.
+    /// No thread finds the inode any more after the commit.
     unsafe fn free_directory(&mut self, inode: &Inode) -> Result<(), Conflict> {
         let Ok(Directory::Versioned(names)) = inode.directory() else { return Ok(()) };
         // SAFETY: in a session; the head is valid, and so are the roots that it does not mark as
