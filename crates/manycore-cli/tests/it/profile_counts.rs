@@ -6,7 +6,6 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use crate::support::real::{named, profile};
 use crate::support::{compile, directory, library};
@@ -96,9 +95,10 @@ fn every_acquisition_is_counted_whatever_the_end() {
 }
 
 /// Each process takes the lock as many times as its argument says; `f` and `e` fork and execute the
-/// next argument, `s` sleeps.
+/// next argument, `s` says so and sleeps.
 const TREE: &str = r#"
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,7 +111,11 @@ int main(int argc, char **argv) {
             wait(&status);
             return WEXITSTATUS(status);
         }
-        if (*argv[at] == 's') sleep(3);
+        if (*argv[at] == 's') {
+            puts("sleeps");
+            fflush(stdout);
+            sleep(10);
+        }
         if (*argv[at] == 'e') {
             argv[at] = argv[0];
             execv(argv[0], argv + at);
@@ -512,11 +516,11 @@ fn a_process_of_another_namespace_is_counted_to_its_end() {
 
 #[test]
 fn what_is_left_running_counts_until_then() {
-    let (_directory, program) = compiled(TREE);
-    let program = program.display();
-    let started = Instant::now();
-    let profiled = profile(&["sh", "-c", &format!("{program} 25 s >/dev/null 2>&1 & sleep 0.3")]);
-    assert!(started.elapsed() < Duration::from_secs(2), "it does not wait for what is left");
+    let (directory, program) = compiled(TREE);
+    let (program, said) = (program.display(), directory.path().join("said"));
+    let said = said.display();
+    let script = format!("{program} 25 s >{said} 2>&1 & until [ -s {said} ]; do sleep 0.05; done");
+    let profiled = profile(&["sh", "-c", &script]);
     assert_eq!(profiled.lock("lock (")["acquired"], 25);
     assert_eq!(profiled.processes()[0]["end"], "running");
 }
