@@ -111,11 +111,7 @@ int main(int argc, char **argv) {
             wait(&status);
             return WEXITSTATUS(status);
         }
-        if (*argv[at] == 's') {
-            puts("sleeps");
-            fflush(stdout);
-            sleep(10);
-        }
+        if (*argv[at] == 's') sleep(puts("sleeps") < 0 || fflush(stdout) ? 0 : 10);
         if (*argv[at] == 'e') {
             argv[at] = argv[0];
             execv(argv[0], argv + at);
