@@ -11,8 +11,9 @@ const LOOKED_UP: u64 = 200_000;
 /// What was found, beside that all records are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// The number of updates that read and then wrote, and that another update has undone; `None`
-    /// if all updates were one step, if there were none, or if not all records were looked up.
+    /// The number of lost updates: ones that read and then wrote, and whose value another update
+    /// has overwritten without reading it. `None` if all updates were one step, if there were none,
+    /// or if not all records were looked up.
     pub lost: Option<u64>,
 }
 

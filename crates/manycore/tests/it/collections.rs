@@ -69,8 +69,8 @@ fn combined() {
 
 #[test]
 fn take_all() {
-    // In pieces: a queue is judged as a whole, by the possible orders of its pushes; when
-    // interpreted, with only two threads' pushes.
+    // Many short runs: the checker judges the history of a queue as a whole, and tries the possible
+    // orders of its pushes. When interpreted, only two threads push.
     for seed in 0..unless_interpreted(200, 2) {
         let queue = TakeAll::new();
         let mix = Mix {
@@ -94,7 +94,7 @@ fn take_all() {
 
 #[test]
 fn treiber() {
-    // In pieces, too.
+    // Many short runs, as for the queue.
     for seed in 0..unless_interpreted(200, 2) {
         let stack = TreiberStack::new(Config::default().with_batch(2));
         let mix = Mix {

@@ -70,8 +70,8 @@ fn structures_at_one_place() {
     assert_eq!(leaked, 0);
 }
 
-/// A structure that is forgotten with its entries: they are lost with it, and a thread that gets
-/// the place later has only its own entries.
+/// A program forgets a structure that has entries. The entries are lost with it. A thread that
+/// later gets the same index in a table finds only its own entries.
 #[test]
 fn structures_that_are_forgotten() {
     let table = Table::new(1);

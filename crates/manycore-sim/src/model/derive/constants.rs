@@ -11,8 +11,8 @@ use crate::model::{Constant, FIELDS, Field, Model, Origin, Problem, Provenance, 
 const LOAD_OVER_RMW: f64 = 0.9;
 const STORE_OVER_RMW: f64 = 0.96;
 
-/// Loads of lines of which other cores have clean copies, over loads of lines that they have
-/// changed: Westmere-EX.
+/// The ratio of two loads on Westmere-EX: one of a line that other cores have clean copies of, and
+/// one of a line that another core has changed.
 const CLEAN_OVER_CHANGED: f64 = 0.75;
 
 /// The largest share of the way to the nearest core for which a core keeps a line. With more,
