@@ -17,7 +17,7 @@ use manycore_history::run::{self, Mix, Native, unless_interpreted};
 use manycore_history::specification::{End, First, Last, SequenceOperation};
 use proptest::prelude::*;
 
-/// In pieces: a ordered is judged as a whole.
+/// Many short runs, since the checker judges a history as a whole.
 fn is_linearizable<E: End, D: Discipline, C: Clock>(clock: impl Fn() -> C) {
     for seed in 0..unless_interpreted(200, 2) {
         let mix = Mix {
