@@ -88,7 +88,7 @@ fn sets_machines_and_kinds_can_be_chosen() {
     assert!(run(&["--set", own]).contains("figures/measured/locks-cna.toml"));
     let refused =
         |more: &[&str]| failure(2, &mut accuracy(&[&["--of", "machines"], more].concat()));
-    assert!(refused(&["--machine", "xeon-4x6"]).contains("nothing is published of"));
+    assert!(refused(&["--machine", "xeon-8280m-2x28x2"]).contains("nothing is published of"));
     assert!(refused(&["--set", "vax"]).contains("there is no set `vax`"));
     assert!(refused(&["--set", "bursts", "--threads", "5"]).contains("no published point is left"));
 }

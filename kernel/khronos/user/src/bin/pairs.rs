@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::{fs, hint, io, mem, ptr, thread};
 
 use khronos_pairs::call::{Call, Path};
-use khronos_pairs::case::{Case, Place, Side};
+use khronos_pairs::case::{Callers, Case, Side};
 use khronos_pairs::mark::{self, Mark};
 use khronos_pairs::report::RUNS;
 
@@ -29,7 +29,7 @@ static WRONG: AtomicU32 = AtomicU32::new(0);
 /// One of the two callers.
 struct Agent<'a> {
     side: Side,
-    place: Place,
+    callers: Callers,
     /// How many steps both have done. They take turns.
     turn: &'a AtomicU32,
     steps: u32,
@@ -185,7 +185,7 @@ impl Agent<'_> {
     }
 
     fn clean_up(&mut self, case: &Case, names: &Names) {
-        if self.place == Place::Processes || self.side == 0 {
+        if self.callers == Callers::Processes || self.side == 0 {
             for slot in &SLOTS {
                 let file = slot.swap(-1, Ordering::Relaxed);
                 if file >= 0 {
@@ -230,7 +230,7 @@ impl Agent<'_> {
 }
 
 /// One side's part, on the CPU with its number.
-fn take_part(side: Side, place: Place, turn: &AtomicU32, cases: &[Case]) {
+fn take_part(side: Side, callers: Callers, turn: &AtomicU32, cases: &[Case]) {
     // SAFETY: the set is large enough, and made of zeros.
     unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
@@ -238,8 +238,8 @@ fn take_part(side: Side, place: Place, turn: &AtomicU32, cases: &[Case]) {
         assert_eq!(libc::sched_setaffinity(0, mem::size_of_val(&set), &set), 0, "CPU {side}");
     }
     let buffer = vec![b'A' + side as u8; BYTES];
-    let mut agent = Agent { side, place, turn, steps: 0, buffer };
-    cases.iter().filter(|case| case.place == place).for_each(|case| agent.run(case));
+    let mut agent = Agent { side, callers, turn, steps: 0, buffer };
+    cases.iter().filter(|case| case.place == callers).for_each(|case| agent.run(case));
 }
 
 /// A count that processes share.
@@ -259,11 +259,11 @@ fn by_processes(cases: &[Case]) {
     // SAFETY: the program has one thread.
     match unsafe { libc::fork() } {
         0 => {
-            take_part(1, Place::Processes, turn, cases);
+            take_part(1, Callers::Processes, turn, cases);
             std::process::exit(i32::from(WRONG.load(Ordering::Relaxed) > 0)); // Relaxed: its own
         }
         child if child > 0 => {
-            take_part(0, Place::Processes, turn, cases);
+            take_part(0, Callers::Processes, turn, cases);
             let mut status = 0;
             // SAFETY: the child is this program's.
             let ended = unsafe { libc::waitpid(child, &mut status, 0) };
@@ -277,8 +277,8 @@ fn by_processes(cases: &[Case]) {
 fn by_threads(cases: &[Case]) {
     let turn = AtomicU32::new(0);
     thread::scope(|scope| {
-        scope.spawn(|| take_part(1, Place::Threads, &turn, cases));
-        take_part(0, Place::Threads, &turn, cases);
+        scope.spawn(|| take_part(1, Callers::Threads, &turn, cases));
+        take_part(0, Callers::Threads, &turn, cases);
     });
 }
 
