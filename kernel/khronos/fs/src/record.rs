@@ -232,8 +232,7 @@ impl<'fs> Cx<'fs> {
         for log in &recorder.logs {
             log.read(|log| {
                 let changed = log.inodes.values().filter(|inode| inode.marks() & DATA != 0);
-                files
-                    .extend(changed.filter_map(|inode| Held::acquire(inode)).map(InodeHandle::new));
+                files.extend(changed.filter_map(|one| Held::acquire(one)).map(InodeHandle::new));
             });
         }
         files

@@ -76,7 +76,7 @@ impl<'fs> Cx<'fs> {
         };
         loop {
             if !(how.create && how.exclusive) {
-                match self.open_existing(at, how, last) {
+                match self.open_there(at, how, last) {
                     Err(Errno::NoEntry) if how.create => {}
                     result => return result,
                 }
@@ -105,12 +105,7 @@ impl<'fs> Cx<'fs> {
         Ok(never.0)
     }
 
-    fn open_existing(
-        &mut self,
-        at: At<'_>,
-        how: Open,
-        last: Last,
-    ) -> Result<InodeHandle<'fs>, Errno> {
+    fn open_there(&mut self, at: At<'_>, how: Open, last: Last) -> Result<InodeHandle<'fs>, Errno> {
         let view = if how.create { View::Latest } else { self.reading() };
         let (_, held) = self.run(view, Ask::at(at), |tx, brought, holds| {
             let end = walk(tx, &brought, brought.from, last)?;
