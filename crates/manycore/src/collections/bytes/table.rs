@@ -45,8 +45,8 @@ pub(super) fn hash_of(hasher: &SeedableRandomState, key: &[u8]) -> usize {
 /// Whether a pair is the key's.
 #[inline]
 pub(super) fn is(key: &[u8]) -> impl Fn(&Pair) -> bool {
-    // SAFETY: the caller passes pairs of a bucket that it has found in its session, and a pair lives
-    // as long as the session.
+    // SAFETY: the caller passes pairs of a bucket that it has found in its session, and a pair
+    // lives as long as the session.
     move |pair| unsafe { pair.get() }.0 == key
 }
 
