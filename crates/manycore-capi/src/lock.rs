@@ -119,7 +119,7 @@ impl Mutexes {
             try_acquire: |lock| unsafe { (*lock.cast::<L>()).try_acquire() },
             // SAFETY: the address leads to a valid `L` (see `Mutexes`).
             acquire_until: |lock, until| unsafe { (*lock.cast::<L>()).acquire_until(until) },
-            // SAFETY: the address leads to a valid `L` and held by the caller (see `Mutexes`).
+            // SAFETY: the address leads to a valid `L`, which the caller holds (see `Mutexes`).
             release: |lock| unsafe { (*lock.cast::<L>()).release() },
         }
     }
@@ -147,14 +147,14 @@ impl RwLocks {
             acquire_read: |lock| unsafe { (*lock.cast::<L>()).acquire_read() },
             // SAFETY: the address leads to a valid `L` (see `RwLocks`).
             try_acquire_read: |lock| unsafe { (*lock.cast::<L>()).try_acquire_read() },
-            // SAFETY: the address leads to a valid `L` and held by the caller in this way (see
+            // SAFETY: the address leads to a valid `L`, which the caller holds in this way (see
             // `RwLocks`).
             release_read: |lock| unsafe { (*lock.cast::<L>()).release_read() },
             // SAFETY: the address leads to a valid `L` (see `RwLocks`).
             acquire_write: |lock| unsafe { (*lock.cast::<L>()).acquire_write() },
             // SAFETY: the address leads to a valid `L` (see `RwLocks`).
             try_acquire_write: |lock| unsafe { (*lock.cast::<L>()).try_acquire_write() },
-            // SAFETY: the address leads to a valid `L` and held by the caller in this way (see
+            // SAFETY: the address leads to a valid `L`, which the caller holds in this way (see
             // `RwLocks`).
             release_write: |lock| unsafe { (*lock.cast::<L>()).release_write() },
         }

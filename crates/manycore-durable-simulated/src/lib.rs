@@ -4,7 +4,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`persistence`] | lines that are written back, and waiting for that |
-//! | [`romulus`] | Romulus' log form: two copies of all, one writer for the operations of all threads |
+//! | [`romulus`] | Romulus' log form: two copies of all, one writer for all threads |
 //! | [`timestone`] | MV-RLU with a log of operations and a checkpoint log for each thread |
 //!
 //! For use there is the crate `timestone`, which writes files. This is a model of the paper's form

@@ -159,7 +159,8 @@ impl<C: Condition> Shared<C> {
             self.is_full.set(fills);
             self.done.set(self.done.get() + u64::from(fills));
             others.signal();
-            // SAFETY: acquired by the caller, or below.
+            // SAFETY: this thread holds the mutex: it enters with it, and each round acquires it
+            // again at its end.
             unsafe { self.mutex.release() };
             self.mutex.acquire();
         }

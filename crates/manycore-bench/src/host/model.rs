@@ -3,6 +3,7 @@
 //! A cycle of the model is a tick of the time-stamp counter, so its times are those of the clock,
 //! independent of the core's frequency.
 
+use manycore_sim::machine::Directory;
 use manycore_sim::model::{Constant, FIELDS, Field, Model, Origin, Provenance};
 
 use super::walk::MORE;
@@ -310,7 +311,8 @@ impl Host {
             }
             "directory.read_occupancy" => {
                 let note = "not measured: as long as the way";
-                Entry::assumed(100_000.0, 0.0, 100_000.0, note)
+                let way = Directory::AS_LONG_AS_ITS_WAY as f64;
+                Entry::assumed(way, 0.0, way, note)
             }
             "directory.contention" => {
                 Entry::assumed(0.0, 0.0, 300.0, "not measured: it takes many CPUs of two sockets")

@@ -186,7 +186,7 @@ fn a_call_is_cancelled() {
             while !unsafe { (*slot).is_noted() } {
                 thread::yield_now();
             }
-            // SAFETY: noted: no other thread has it.
+            // SAFETY: the worker has noted the cancellation, and uses the slot no more.
             unsafe { (*slot).next_cancelled.with_mut(|link| *link = std::ptr::null_mut()) };
             free(slot);
         });

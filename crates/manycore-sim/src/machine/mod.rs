@@ -124,7 +124,7 @@ impl Directory {
     pub(crate) fn occupied_by_read(&self, travel: Cycles, within_socket: bool) -> Cycles {
         match self.read_occupancy {
             Self::AS_LONG_AS_ITS_WAY => travel,
-            _ if within_socket => self.shared_read_occupancy,
+            occupancy if within_socket => self.shared_read_occupancy.min(occupancy),
             occupancy => occupancy,
         }
     }

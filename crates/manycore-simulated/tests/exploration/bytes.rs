@@ -59,7 +59,7 @@ impl MapHandle<u64, u64> for Member<'_> {
     }
 }
 
-/// There are so many records at the beginning that a bucket is divided soon, and has a chain.
+/// The map begins with enough records for a bucket to be divided soon, and to have a chain.
 #[test]
 fn records() {
     for (seed, there) in [(0, 0), (1, 5), (2, 11)] {

@@ -198,7 +198,7 @@ impl WaitQueue {
     }
 
     /// Wakes eight waiters. Each of them is to wake another, by [`wake_next`](Waiter::wake_next),
-    /// before it acquires the mutex. So many threads together wake all waiters. Returns whether
+    /// before it acquires the mutex. Together, these threads wake all waiters. Returns whether
     /// there were any.
     ///
     /// A waiter that leaves, because its deadline has passed or its thread is cancelled, may have

@@ -13,8 +13,8 @@ pub const COMMITS: u64 = 200;
 
 /// Changed by each transaction of any thread.
 const TOTAL: u64 = u64::MAX;
-/// The number of a thread's objects that each of its transactions changes: so many that the journal
-/// is half full several times.
+/// The number of a thread's objects that each of its transactions changes. With 50, the journal is
+/// half full several times.
 const CHANGED: u64 = 50;
 
 /// The number of the last commit of each thread that was acknowledged.

@@ -10,7 +10,8 @@ use crate::set::task::Task;
 /// each entry has to look for it.
 struct Epoch(Collector);
 
-// SAFETY: the crate gives this guarantee.
+// SAFETY: crossbeam-epoch runs a deferred destruction only after the end of all guards that were
+// pinned when it was deferred.
 unsafe impl Domain for Epoch {
     type Header = ();
     type Thread<'a> = LocalHandle;

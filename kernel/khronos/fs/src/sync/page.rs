@@ -59,7 +59,8 @@ pub(crate) struct Guarded<T, L> {
 // SAFETY: `read` and `write` hold the lock: readers share the value (`Sync`), and one writer at a
 // time has it, in any thread (`Send`).
 unsafe impl<T: Send + Sync, L: RawRwLock> Sync for Guarded<T, L> {}
-// SAFETY: the owner of the `Guarded` has the value.
+// SAFETY: no other thread can reach the value of a `Guarded` that moves, and the value may move
+// (`T: Send`).
 unsafe impl<T: Send, L: RawRwLock> Send for Guarded<T, L> {}
 
 /// Releases a lock, also after a panic.

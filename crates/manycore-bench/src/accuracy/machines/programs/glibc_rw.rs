@@ -85,7 +85,7 @@ impl GlibcRw {
     }
 
     fn release_mutex(&self) {
-        // SAFETY: this thread has acquired it, as every caller has.
+        // SAFETY: this thread holds the mutex: each path to this call begins with its acquisition.
         unsafe { self.mutex.release() };
     }
 }

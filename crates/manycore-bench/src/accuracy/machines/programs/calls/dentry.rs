@@ -3,7 +3,7 @@
 use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::atomic::{AtomicU64, Ordering};
 
-use super::shared::{Part, Shared};
+use super::shared::{Part, Shared, count_by_swap};
 
 /// What a lookup reads of an entry: its sequence, its parent, its name and its inode.
 #[derive(Default)]
@@ -48,20 +48,6 @@ impl Dentry {
             Self::TwoLines(_, users) => users,
         }
     }
-
-    /// Changes the number of users as `lockref` does: by compare-and-swap until it works.
-    fn count(&self, by: i64) {
-        // Relaxed: a count.
-        let mut seen = self.users().load(Ordering::Relaxed);
-        while let Err(now) = self.users().compare_exchange(
-            seen,
-            seen.wrapping_add_signed(by),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        ) {
-            seen = now;
-        }
-    }
 }
 
 impl Shared for Dentry {
@@ -72,13 +58,14 @@ impl Shared for Dentry {
     fn stat_name(&self, work: &dyn Fn(f64)) {
         work(0.4);
         for word in &self.read().words {
-            // Relaxed: nobody changes them.
+            // Relaxed: no thread changes them.
             word.load(Ordering::Relaxed);
             work(0.05);
         }
-        self.count(1);
+        // As `lockref` does.
+        count_by_swap(self.users(), 1);
         work(0.2);
-        self.count(-1);
+        count_by_swap(self.users(), -1);
         work(0.2);
     }
 

@@ -2,9 +2,8 @@
 
 use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::atomic::{AtomicU64, Ordering};
-use manycore_simulated::sync::hint;
 
-use super::shared::{Part, Shared};
+use super::shared::{Part, Shared, TicketLock};
 
 /// The most descriptors of a table.
 const DESCRIPTORS: usize = 256;
@@ -16,8 +15,7 @@ type Bits = [AtomicU64; DESCRIPTORS / 64];
 /// too few bits for all descriptors.
 #[derive(Default)]
 struct Head {
-    drawn: AtomicU64,
-    served: AtomicU64,
+    lock: TicketLock,
     next: AtomicU64,
     open: Bits,
 }
@@ -43,19 +41,6 @@ impl Table {
             files: (0..DESCRIPTORS / 8).map(line).collect(),
             credentials: CachePadded::default(),
         }
-    }
-
-    /// Runs a section with the ticket lock held.
-    fn locked<R>(&self, section: impl FnOnce() -> R) -> R {
-        // Acquire: partner of the Release below.
-        let mine = self.head.drawn.fetch_add(1, Ordering::Acquire);
-        while self.head.served.load(Ordering::Acquire) != mine {
-            hint::spin_loop();
-        }
-        let result = section();
-        // Release: partner of the Acquires above.
-        self.head.served.store(mine + 1, Ordering::Release);
-        result
     }
 
     fn bits(&self) -> &Bits {
@@ -103,14 +88,14 @@ impl Shared for Table {
     }
 
     fn open_and_close(&self, thread: u32, work: &dyn Fn(f64)) {
-        let descriptor = self.locked(|| self.allocate());
+        let descriptor = self.head.lock.locked(|| self.allocate());
         // Relaxed: a count.
         self.credentials.fetch_add(1, Ordering::Relaxed);
         work(0.6);
         let file = u64::from(thread) + 1;
-        self.locked(|| self.file(descriptor).store(file, Ordering::Relaxed));
+        self.head.lock.locked(|| self.file(descriptor).store(file, Ordering::Relaxed));
         work(0.2);
-        self.locked(|| self.free(descriptor));
+        self.head.lock.locked(|| self.free(descriptor));
         // Relaxed: a count.
         self.credentials.fetch_sub(1, Ordering::Relaxed);
         work(0.2);

@@ -3,7 +3,7 @@
 use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::shared::{Part, Shared};
+use super::shared::{Part, Shared, count_by_swap};
 
 fn no_link_is_left(links: u64) -> Result<(), String> {
     match links {
@@ -118,8 +118,8 @@ impl Shared for Deltas {
 }
 
 /// The reference count of Linux 3.5, with threads of one process. Each call takes a reference to
-/// the open file, unless nobody has any (`fget_light`), and gives it back. Links are not simulated:
-/// each takes two mutexes of the file, which sleep.
+/// the open file, unless no thread has any (`fget_light`), and gives it back. Links are not
+/// simulated: each takes two mutexes of the file, which sleep.
 pub(super) struct References(CachePadded<AtomicU64>);
 
 impl References {
@@ -134,14 +134,9 @@ impl Shared for References {
     }
 
     fn stat(&self, _: bool, work: &dyn Fn(f64)) {
-        // Relaxed: a count, here and below.
-        let mut seen = self.0.load(Ordering::Relaxed);
-        while let Err(now) =
-            self.0.compare_exchange(seen, seen + 1, Ordering::Relaxed, Ordering::Relaxed)
-        {
-            seen = now;
-        }
+        count_by_swap(&self.0, 1);
         work(1.0);
+        // Relaxed: a count.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 

@@ -2,30 +2,8 @@
 
 use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use manycore_simulated::sync::hint;
 
-use super::shared::{Part, Shared};
-
-/// A ticket lock, as spin locks of Linux were until 2015.
-#[derive(Default)]
-struct TicketLock {
-    drawn: AtomicU32,
-    served: AtomicU32,
-}
-
-impl TicketLock {
-    fn locked<R>(&self, section: impl FnOnce() -> R) -> R {
-        // Acquire: partner of the Release below.
-        let mine = self.drawn.fetch_add(1, Ordering::Acquire);
-        while self.served.load(Ordering::Acquire) != mine {
-            hint::spin_loop();
-        }
-        let result = section();
-        // Release: partner of the Acquires above.
-        self.served.store(mine.wrapping_add(1), Ordering::Release);
-        result
-    }
-}
+use super::shared::{Part, Shared, TicketLock};
 
 /// `struct sem`: value, last process, lock, list of those that wait.
 #[derive(Default)]
@@ -73,8 +51,8 @@ impl Semaphores {
 
     /// Adds one, or takes it away. The array's time is that of the last operation on any of them.
     fn operate(&self, semaphore: &Semaphore, work: &dyn Fn(f64)) {
-        // Relaxed, here and below: the lock orders what is in the semaphore, and nobody reads times
-        // to order anything.
+        // Relaxed, here and below: the lock orders the value of the semaphore, and the time orders
+        // nothing.
         let value = semaphore.value.load(Ordering::Relaxed);
         work(0.3);
         semaphore.value.store(value ^ 1, Ordering::Relaxed);

@@ -1,5 +1,8 @@
 //! The interface of the data that a kernel's calls share.
 
+use manycore_simulated::sync::atomic::{AtomicU64, Ordering};
+use manycore_simulated::sync::hint;
+
 /// A thread's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
@@ -27,4 +30,40 @@ pub(super) trait Shared {
 
     /// Checks that the state after the end of all threads is that of before.
     fn verify(&self) -> Result<(), String>;
+}
+
+/// A ticket lock, as spin locks of Linux were until 2015.
+#[derive(Default)]
+pub(super) struct TicketLock {
+    drawn: AtomicU64,
+    served: AtomicU64,
+}
+
+impl TicketLock {
+    /// Runs a section with the lock held.
+    pub fn locked<R>(&self, section: impl FnOnce() -> R) -> R {
+        // Acquire: partner of the Release below.
+        let mine = self.drawn.fetch_add(1, Ordering::Acquire);
+        while self.served.load(Ordering::Acquire) != mine {
+            hint::spin_loop();
+        }
+        let result = section();
+        // Release: partner of the Acquires above.
+        self.served.store(mine + 1, Ordering::Release);
+        result
+    }
+}
+
+/// Changes a count by compare-and-swap, until it works.
+pub(super) fn count_by_swap(count: &AtomicU64, by: i64) {
+    // Relaxed: a count.
+    let mut seen = count.load(Ordering::Relaxed);
+    while let Err(now) = count.compare_exchange(
+        seen,
+        seen.wrapping_add_signed(by),
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+    ) {
+        seen = now;
+    }
 }
