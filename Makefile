@@ -44,7 +44,9 @@ fish    := $(root)/share/fish/vendor_completions.d
 flags   := --locked --profile $(PROFILE) $(if $(TARGET),--target $(TARGET))
 library-flags := $(subst profile $(PROFILE),profile $(as),$(flags))
 preload := -p manycore-preload -p manycore-syscalls
-plain   := $(if $(filter dist,$(PROFILE)),$(CARGO) build $(library-flags) $(preload) && )$(CARGO) build $(flags) -p manycore-cli $(if $(filter dist,$(PROFILE)),,$(preload))
+# libbpf's own Makefile, which cargo runs, has a PREFIX and a LIBDIR: ours are not for it.
+unmade  := env -u MAKEFLAGS -u MFLAGS $(CARGO)
+plain   := $(if $(filter dist,$(PROFILE)),$(unmade) build $(library-flags) $(preload) && )$(unmade) build $(flags) -p manycore-cli $(if $(filter dist,$(PROFILE)),,$(preload))
 # BPF=static: with libelf and zlib inside, so that the command needs no more than glibc.
 bpf     := --features manycore-cli/bpf$(if $(filter static,$(BPF)),-static)
 build   := $(plain) $(if $(filter yes static,$(BPF)),$(bpf))
