@@ -362,7 +362,8 @@ void ldu_drain(struct ldu_tree *tree, struct ldu_root *root,
  */
 void ldu_begin_update(struct ldu_root *root)
 {
-	WRITE_ONCE(root->flags, root->flags | LDU_UPDATER);
+	/* Release: pairs with the acquire in ldu_settle(). */
+	smp_store_release(&root->flags, root->flags | LDU_UPDATER);
 }
 
 /**
@@ -437,7 +438,12 @@ void ldu_settle(struct ldu_tree *tree, struct ldu_root *root, bool is_long)
 	 */
 	smp_acquire__after_ctrl_dep();
 	if (is_locked) {
-		if (!(READ_ONCE(root->flags) & LDU_UPDATER)) {
+		/*
+		 * Acquire: pairs with the release in ldu_begin_update(). If a
+		 * walk had the rwsem a moment ago and an updater has it now,
+		 * the walk is over before what the caller goes on with.
+		 */
+		if (!(smp_load_acquire(&root->flags) & LDU_UPDATER)) {
 			ldu_wait(tree, root);
 			return;
 		}

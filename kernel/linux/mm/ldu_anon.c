@@ -207,4 +207,8 @@ static int __init ldu_anon_start(void)
 		static_branch_enable(&ldu_anon_key);
 	return 0;
 }
-late_initcall(ldu_anon_start);
+/*
+ * Before other CPUs are up and processes run: so all sites of the key change
+ * before the first update, and the first walk.
+ */
+early_initcall(ldu_anon_start);

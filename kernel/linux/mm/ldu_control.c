@@ -48,7 +48,7 @@ static int __init ldu_parse_limit(char *text)
 
 	if (kstrtouint(text, 0, &limit) || !limit) {
 		pr_warn("ldu_limit=%s: it is a number, and not 0\n", text);
-		return 0;
+		return 1;
 	}
 	ldu_limit = limit;
 	return 1;

@@ -24,6 +24,8 @@
 #include "vma.h"
 
 DEFINE_STATIC_KEY_FALSE(ldu_file_key);
+/* Helpers of fs.h read it, of which modules call some. */
+EXPORT_SYMBOL_GPL(ldu_file_key);
 
 static struct address_space *ldu_mapping(struct ldu_root *root)
 {
@@ -250,4 +252,8 @@ static int __init ldu_file_start(void)
 		static_branch_enable(&ldu_file_key);
 	return 0;
 }
-late_initcall(ldu_file_start);
+/*
+ * Before other CPUs are up and processes run: so all sites of the key change
+ * before the first update, and the first walk.
+ */
+early_initcall(ldu_file_start);

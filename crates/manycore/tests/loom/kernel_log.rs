@@ -29,6 +29,8 @@ enum Fault {
     Drain,
     /// The order between the read of the lock, and that of the mark and all that comes after it.
     LockBarrier,
+    /// The order between a walk and an update that finds the mark of a section after the walk.
+    MarkAcquire,
     /// Taking the mark away.
     MarkEnd,
     /// The oldest first.
@@ -213,7 +215,8 @@ impl Log {
         if is_free || self.fault == Fault::Wait {
             return;
         }
-        if self.flags.load(Relaxed) & UPDATER != 0 {
+        let acquire = if self.fault == Fault::MarkAcquire { Relaxed } else { Acquire };
+        if self.flags.load(acquire) & UPDATER != 0 {
             return;
         }
         self.take(-1);
@@ -223,7 +226,7 @@ impl Log {
 
     /// Runs `f` with the lock held for writing, and with the mark of an updater.
     fn update(&self, work: impl FnOnce()) {
-        self.flags.store(self.flags.load(Relaxed) | UPDATER, Relaxed);
+        self.flags.store(self.flags.load(Relaxed) | UPDATER, Release);
         work();
         if self.fault != Fault::MarkEnd {
             self.flags.store(self.flags.load(Relaxed) & !UPDATER, Relaxed);

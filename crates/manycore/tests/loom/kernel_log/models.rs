@@ -86,6 +86,25 @@ fn exit_beside_an_updater_and_a_walk(fault: Fault, is_spread: bool) {
     });
 }
 
+/// Exit beside a walk and a section of an updater after it.
+fn exit_beside_a_walk_and_an_updater(fault: Fault, is_spread: bool) {
+    check(3, move || {
+        let log = Log::new(fault, is_spread);
+        log.link();
+        log.walk(|_| ());
+        let others = spawn(&log, |log| {
+            log.walk_pages();
+            log.take(-1);
+            log.update(|| ());
+            log.release();
+        });
+        log.unlink();
+        log.settle();
+        log.free_pages();
+        others.join().unwrap();
+    });
+}
+
 /// A reader without the lock sees a linked node, while another thread drains.
 fn a_look_without_the_lock(fault: Fault, is_spread: bool) {
     check(3, move || {
@@ -182,11 +201,12 @@ fn cancel_beside_walks(fault: Fault, is_spread: bool) {
 
 type Model = fn(Fault, bool);
 
-const MODELS: [Model; 9] = [
+const MODELS: [Model; 10] = [
     exit_beside_walks,
     fork_beside_walks,
     exit_beside_drains,
     exit_beside_an_updater_and_a_walk,
+    exit_beside_a_walk_and_an_updater,
     a_look_without_the_lock,
     exit_beside_a_walk_that_drains,
     while_lists_are_made,
@@ -205,12 +225,13 @@ fn keeps_its_promises_with_lists_for_cpus() {
 }
 
 /// Each fault, the model that notices it, and whether that needs lists for CPUs.
-const FAULTS: [(Fault, Model, bool); 16] = [
+const FAULTS: [(Fault, Model, bool); 17] = [
     (Fault::SettleBarrier, exit_beside_walks, false),
     (Fault::SectionBarrier, exit_beside_walks, false),
     (Fault::Wait, exit_beside_walks, false),
     (Fault::Drain, fork_beside_walks, false),
     (Fault::LockBarrier, exit_beside_walks, false),
+    (Fault::MarkAcquire, exit_beside_a_walk_and_an_updater, false),
     (Fault::MarkEnd, exit_beside_an_updater_and_a_walk, false),
     (Fault::Order, fork_beside_walks, false),
     (Fault::Redo, exit_beside_drains, false),

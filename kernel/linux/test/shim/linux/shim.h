@@ -27,6 +27,7 @@
 #define smp_mb() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define smp_rmb() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_acquire__after_ctrl_dep() smp_rmb()
+#define smp_load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define smp_store_release(p, value) \
 	__atomic_store_n((p), (value), __ATOMIC_RELEASE)
 #define try_cmpxchg(p, old, new) \
