@@ -25,7 +25,7 @@ macro_rules! flavour {
         /// The domain. A thread takes part once at a time.
         pub struct $name;
 
-        // SAFETY: the library does that, for registered threads.
+        // SAFETY: liburcu frees nothing that a registered thread may have found in its section.
         unsafe impl Domain for $name {
             type Header = Header;
             type Thread<'a> = Registered;

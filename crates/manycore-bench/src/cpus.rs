@@ -4,7 +4,7 @@ use std::io;
 
 /// The CPUs that this process may run on.
 pub fn allowed() -> Vec<usize> {
-    // SAFETY: all zero is the empty set.
+    // SAFETY: the set consists of numbers, and all zero is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes at most the given number of bytes into the set.
     let result = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) };
@@ -19,11 +19,11 @@ pub fn allowed() -> Vec<usize> {
 
 /// Keeps the calling thread on one CPU.
 pub(crate) fn pin(cpu: usize) -> io::Result<()> {
-    // SAFETY: all zero is the empty set.
+    // SAFETY: the set consists of numbers, and all zero is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: `cpu` came from `allowed`, so it is below the capacity of the set.
     unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: the kernel reads the set.
+    // SAFETY: the kernel reads as many bytes as the set has.
     match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -47,7 +47,7 @@ fn of_cpus(stat: &str) -> Option<(f64, f64)> {
     // user, nice, system, idle, iowait, irq, softirq, steal; the later columns are contained in
     // user and nice.
     let ticks: Vec<f64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
-    // SAFETY: takes a number and returns one.
+    // SAFETY: `sysconf` takes a number and returns one.
     let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
     let all: f64 = ticks.iter().sum();
     let idle = ticks.get(3)? + ticks.get(4)?;

@@ -22,7 +22,7 @@
 //! | `manycore/ldu.h` | deferred update of objects that carry their node | `ldu.c` | `ldu` |
 //! | `manycore/map.h` | byte strings: locked records, transactions, snapshots | `map.c` | `map` |
 //! | `manycore/lock.h` | every lock, by name | `locks.c` | `lock` |
-//! | `manycore/timestone.h` | durable transactions: another library | `bank.c` | in `timestone-capi` |
+//! | `manycore/timestone.h` | durable transactions | `bank.c` | none: `timestone-capi` |
 //! | `manycore/status.h` | what functions return, and the version | | `status` |
 //!
 //! The headers are the reference; they are written by hand, and a test compares them with the code

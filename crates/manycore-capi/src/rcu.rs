@@ -305,7 +305,8 @@ pub unsafe extern "C" fn manycore_rcu_held_bytes(rcu: *const Rcu) -> usize {
 /// Null or from [`manycore_rcu_create`]; null or a pointer that may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rcu_register(rcu: *mut Rcu, out: *mut *mut Thread) -> Status {
-    // SAFETY: the contract of this function is that of `register`.
+    // SAFETY: `rcu` is null or from `create`, and `out` is null or may be written (contract of this
+    // function).
     unsafe { register(rcu, out, |rcu| Kind::Epoch(rcu.domain.register())) }
 }
 
@@ -317,7 +318,8 @@ pub unsafe extern "C" fn manycore_rcu_register_qsbr(
     rcu: *mut Rcu,
     out: *mut *mut Thread,
 ) -> Status {
-    // SAFETY: the contract of this function is that of `register`.
+    // SAFETY: `rcu` is null or from `create`, and `out` is null or may be written (contract of this
+    // function).
     unsafe { register(rcu, out, |rcu| Kind::Qsbr(rcu.domain.register_qsbr())) }
 }
 

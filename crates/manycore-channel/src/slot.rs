@@ -193,14 +193,15 @@ impl Slot {
     /// Asks the thread that executes the call to end it with `EINTR`; false if that was already
     /// requested.
     pub fn cancel(&self) -> bool {
-        // SeqCst: against `executor`, which is written before `is_cancelled` is read. The caller
-        // repeats its signals, so this ordering only affects how soon the cancellation is seen.
+        // SeqCst: partner of the load in `is_cancelled`, before which the executing thread writes
+        // `executor`, as this thread reads it after this. The caller repeats its signals, so this
+        // ordering only affects how soon the cancellation is seen.
         self.cancelled.compare_exchange(0, REQUESTED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Whether the caller has asked for the end of the call.
     pub fn is_cancelled(&self) -> bool {
-        // SeqCst: as in `cancel`.
+        // SeqCst: partner of the exchange in `cancel`.
         self.cancelled.load(Ordering::SeqCst) != 0
     }
 
@@ -211,7 +212,7 @@ impl Slot {
         self.notes.fetch_or(SIGNALLING, Ordering::SeqCst);
         // SeqCst: partner of the fence in `released`; one of the two sees the other's write.
         fence(Ordering::SeqCst);
-        // SeqCst: as in `cancel`, and after the note.
+        // SeqCst: partner of the stores of `executor`; after the note, and after `cancel`.
         let executor = self.executor.load(Ordering::SeqCst);
         if executor != 0 {
             send(executor);
@@ -224,7 +225,8 @@ impl Slot {
     /// the thread gets no signal for this call, so no signal ends its next call. Returns whether
     /// there may have been a signal.
     pub fn released(&self) -> bool {
-        // SeqCst: before the read of the note, which is written before this is read.
+        // SeqCst: partner of the load in `signal`, which comes after the note; this comes before the
+        // note is read.
         self.executor.store(0, Ordering::SeqCst);
         // SeqCst: partner of the fence in `signal`.
         fence(Ordering::SeqCst);

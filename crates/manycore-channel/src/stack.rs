@@ -51,7 +51,8 @@ impl Stack {
             // link, and the count differs.
             let below = link(number).load(Ordering::Relaxed);
             let new = (head & !(COUNT - 1)).wrapping_add(COUNT) | u64::from(below);
-            // Acquire: as above. Data that a push publishes with the number are read after this.
+            // Acquire: partner of the Release in `push`, for data that a push publishes with the
+            // number, which are read after this.
             let acquire = order!(Acquire, "stack-pop");
             match self.head.compare_exchange(head, new, acquire, acquire) {
                 Ok(_) => return Some(number),

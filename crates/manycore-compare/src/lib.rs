@@ -3,7 +3,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`trial`] | one run of a program under a lock, with a load if it is a server |
-//! | [`metric`], [`rounds`] | what counts in a run; runs of all locks in turn, as many as time allows |
+//! | [`metric`], [`rounds`] | what counts in a run; runs of all locks in turn, for the given time |
 //! | [`verdict`] | which lock wins, by ratios of the same round |
 //! | [`options`], [`output`] | the command's options; what it prints |
 //!

@@ -101,7 +101,7 @@ impl<P: Persistence> LoggedHandle<'_, P> {
     }
 }
 
-// SAFETY: sessions are those of the domain.
+// SAFETY: `Logged` passes everything on to the sessions of its domain, which keep the contract.
 unsafe impl<P: Persistence> Sessions for Logged<P> {
     type Handle<'a> = LoggedHandle<'a, P>;
 

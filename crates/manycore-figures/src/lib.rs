@@ -15,7 +15,7 @@
 //! # Ok::<(), manycore_figures::Problem>(())
 //! ```
 //!
-//! [`run()`] simulates a figure, and judges its claims; [`render`] draws the results for a
+//! [`run()`] simulates a figure, and judges its claims; [`render()`] draws the results for a
 //! terminal, [`write()`] as a page, as pictures and as tables.
 //!
 //! | module | what is in it |

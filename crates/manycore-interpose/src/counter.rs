@@ -86,7 +86,7 @@ fn go_without() {
         }
     };
     let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes a timespec.
+    // SAFETY: the kernel writes one timespec, into `step`.
     unsafe {
         raw_syscall!(Sysno::clock_getres, libc::CLOCK_MONOTONIC_COARSE, &raw mut step);
     }
@@ -116,7 +116,7 @@ extern "C" fn coarse() -> u64 {
     // SAFETY: glibc's function of this name has this signature.
     let read: ClockGettime = unsafe { core::mem::transmute(CLOCK_GETTIME.address()) };
     let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a timespec to write to.
+    // SAFETY: the function writes one timespec, into `now`.
     unsafe { read(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
     let [ticks, ns] = [0, 1].map(|n: usize| START[n].load(Ordering::Relaxed));
     let step_ns = u64::from(STEP_NS.load(Ordering::Relaxed));

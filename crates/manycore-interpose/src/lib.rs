@@ -13,7 +13,7 @@
 //! - [`directory`]: where processes make their files of statistics
 //! - [`threads`]: how many there are
 //! - [`counter`]: times where the processor's counter may not be read
-//! - [`noted`]: functions that are jumped to once their arguments have been noted
+//! - [`mod@noted`]: functions that are jumped to once their arguments have been noted
 //!
 //! Nothing here allocates, or calls a function that may lock.
 #![allow(

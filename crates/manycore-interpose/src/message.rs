@@ -76,7 +76,7 @@ const fn bit(signal: i32) -> u64 {
 /// The signals that are pending because they are blocked.
 fn pending() -> u64 {
     let mut set = 0_u64;
-    // SAFETY: the kernel writes a set.
+    // SAFETY: the kernel writes a set of eight bytes, into `set`.
     unsafe { raw_syscall!(Sysno::rt_sigpending, &raw mut set, 8) };
     set
 }

@@ -415,7 +415,8 @@ mod tests {
 
     /// Waits now and then for the address space's lock, if other threads do the same.
     fn map_and_unmap() {
-        // SAFETY: memory that no other code uses.
+        // SAFETY: the mapping is new, at an address that the kernel chooses, and no other code uses
+        // it.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
             let pages = libc::mmap(null_mut(), 1 << 16, libc::PROT_WRITE, flags, -1, 0);

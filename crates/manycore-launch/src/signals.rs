@@ -248,7 +248,7 @@ static BEFORE_RUST: extern "C" fn() = {
 pub fn keep_ignored_pipe(program: &mut Command) {
     // Relaxed: as above.
     if PIPE_WAS_IGNORED.load(Ordering::Relaxed) {
-        // SAFETY: a system call.
+        // SAFETY: between fork and exec the closure makes system calls only.
         unsafe {
             program.pre_exec(|| {
                 libc::signal(libc::SIGPIPE, libc::SIG_IGN);
@@ -308,7 +308,7 @@ fn about(info: &siginfo_t) -> About {
         };
     }
     let has_sender = [libc::SI_USER, libc::SI_TKILL, libc::SI_QUEUE].contains(&info.si_code);
-    // SAFETY: such a signal has a sender.
+    // SAFETY: `has_sender` says that the kernel has filled in the sender.
     if !has_sender || unsafe { info.si_pid() } as u32 != std::process::id() {
         return About::Program;
     }

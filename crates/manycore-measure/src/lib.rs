@@ -9,16 +9,19 @@
 //! ```
 //! use manycore_measure::{Measurement, Mechanism, Results, Table, Column, quantity};
 //!
-//! let mut measurement = Measurement::new("lock", Mechanism::Lock("futex".into()), "op/s", 1_834_211.0);
+//! let futex = Mechanism::Lock("futex".into());
+//! let mut measurement = Measurement::new("lock", futex, "op/s", 1_834_211.0);
 //! measurement.threads = 8;
 //! let results = Results::new(vec![measurement]);
 //!
 //! let again = Results::from_json(&results.to_json()?)?;
 //! assert_eq!(again.measurements[0].threads, 8);
 //!
-//! let mut table = Table::new([Column::words("lock"), Column::number("threads"), Column::number("sections")]);
+//! let columns = [Column::words("lock"), Column::number("threads"), Column::number("sections")];
+//! let mut table = Table::new(columns);
 //! for m in &again.measurements {
-//!     table.row([m.mechanism.name().into(), m.threads.to_string().into(), quantity(m.value, &m.unit).into()]);
+//!     let (threads, value) = (m.threads.to_string(), quantity(m.value, &m.unit));
+//!     table.row([m.mechanism.name().into(), threads.into(), value.into()]);
 //! }
 //! assert!(table.to_string().contains("1.83 Mop/s"));
 //! # Ok::<(), manycore_measure::BadResults>(())

@@ -44,7 +44,8 @@ pub fn find() {
             let mut glibc = objects::in_search_order().filter(|object| object.is_glibc());
             let size = objects::find(&mut glibc, c"_thread_db_sizeof_pthread");
             let Some((_, size)) = size else { return };
-            // SAFETY: glibc's size of its record, a constant.
+            // SAFETY: `size` is the address of a constant of four bytes, by its name; glibc is
+            // never unloaded.
             -(unsafe { *(size as *const u32) } as isize)
         }
     };

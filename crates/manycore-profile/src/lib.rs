@@ -6,7 +6,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`record`] | starts a program, polls it while it runs, reads what its processes left |
-//! | [`analyze`] | adds up, gives names, divides the time: builds the [`Profile`](profile::Profile) |
+//! | [`analyze`] | adds up, gives names, divides the time: builds a [profile](profile::Profile) |
 //! | [`render`] | draws a profile: tables, a page, stacks in lines, a trace, a difference |
 //! | [`profile`] | the model, which is also the JSON; read back by [`profile::read`] |
 //!

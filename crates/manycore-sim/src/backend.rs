@@ -12,7 +12,7 @@
 //! impl Simulated {
 //!     fn fetch_add(&self, value: u32) -> u32 {
 //!         backend::rmw((&raw const self.0).addr()); // returns at the moment when it takes effect
-//!         self.0.fetch_add(value, Ordering::Relaxed) // Relaxed: one thread of the host does it all
+//!         self.0.fetch_add(value, Ordering::Relaxed) // Relaxed: the host has one thread
 //!     }
 //! }
 //!

@@ -82,7 +82,7 @@ pub fn spawn<T: 'static>(body: impl FnOnce() -> T + 'static) -> JoinHandle<T> {
     let of_thread = result.clone();
     let engine = handle.get();
     let (cpu, pinned) = engine.place(engine.threads.len() as u32);
-    // SAFETY: the body borrows nothing.
+    // SAFETY: the body is `'static`, so that it borrows nothing that could end before the thread.
     let thread = unsafe { engine::spawn(handle, move || of_thread.set(Some(body())), cpu, pinned) };
     JoinHandle { thread, result, _simulated: PhantomData }
 }

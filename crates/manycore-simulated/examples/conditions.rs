@@ -43,7 +43,7 @@ impl Condition for Word {
 
     fn wait(&self, mutex: &Adaptive) {
         let seen = self.0.load(Ordering::Relaxed); // Relaxed, throughout: the mutex orders
-        // SAFETY: the caller holds it.
+        // SAFETY: the caller has acquired the mutex, as for a condition variable's `wait`.
         unsafe { mutex.release() };
         futex::wait(&self.0, seen, None);
         mutex.acquire();
@@ -180,7 +180,7 @@ fn rounds<C: Condition>(machine: &Machine, is_slot: bool, count: u32) -> f64 {
                 true => shared.slot(me < count, cycles),
                 false => shared.broadcast(me, count, cycles),
             }
-            // SAFETY: held when these return.
+            // SAFETY: `slot` and `broadcast` return with the mutex acquired.
             unsafe { shared.mutex.release() };
         });
         shared.done.get()

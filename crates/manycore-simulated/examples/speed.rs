@@ -34,7 +34,7 @@ fn contend<L: PlainLock>() -> u64 {
         let mut count = 0_u64;
         while thread::now() < CYCLES {
             lock.acquire();
-            // SAFETY: the lock is held.
+            // SAFETY: the lock is held, and keeps other threads away.
             data.0.with_mut(|data| unsafe { (*data)[0] += 1 });
             thread::compute(100);
             // SAFETY: this thread has acquired the lock three lines up.

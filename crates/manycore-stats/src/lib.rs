@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! Header | Record x RECORDS | Distributions x HISTOGRAMS | Slab x SLABS | Module x MODULES | paths
-//!        | Stack x STACKS | Site x SITES | ThreadEntry x THREAD_ENTRIES | Waits x WAITS | Blocked x BLOCKED
-//!        | Order x ORDERS
+//!        | Stack x STACKS | Site x SITES | ThreadEntry x THREAD_ENTRIES | Waits x WAITS
+//!        | Blocked x BLOCKED | Order x ORDERS
 //! ```
 //!
 //! All of it is zero at first, and sparse: only used parts take memory, and a process maps no more

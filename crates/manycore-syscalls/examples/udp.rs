@@ -34,7 +34,7 @@ unsafe extern "C" fn create_thread(
 unsafe extern "C-unwind" fn sleep(word: *const u32, expected: u32, _: bool) -> c_int {
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     let forever = std::ptr::null::<libc::timespec>();
-    // SAFETY: the kernel reads the word.
+    // SAFETY: the kernel reads the word, which outlives the call.
     unsafe { libc::syscall(libc::SYS_futex, word, operation, expected, forever) };
     0
 }
@@ -47,7 +47,7 @@ fn cpus() -> Vec<u32> {
         libc::sched_getaffinity(0, size_of_val(&set), &mut set);
         set
     };
-    // SAFETY: below the size of a set.
+    // SAFETY: the numbers are below 1024, the size of a set.
     (0..1024).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).map(|cpu| cpu as u32).collect()
 }
 

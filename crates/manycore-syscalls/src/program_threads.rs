@@ -23,7 +23,7 @@ pub fn has_not_begun() {
 
 /// Stops to count the calling thread; returns whether it was the last.
 pub fn ends() -> bool {
-    // AcqRel: the last one comes after all that the others did.
+    // AcqRel: each end is partner of the last one, which comes after all that the others did.
     COUNT.fetch_sub(1, Ordering::AcqRel) == 1
 }
 

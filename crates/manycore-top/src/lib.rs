@@ -2,11 +2,12 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | `find`, `follow`, `cpu` | programs that keep statistics; looking at one of them; its CPU time |
+//! | `find`, `follow`, `cpu` | programs that keep statistics; polling one of them; its CPU time |
 //! | `kernel` | the kernel's locks, interval by interval |
 //! | `source` | both, and the program itself if it is started here |
 //! | `rows`, `state` | the table; what is shown, and what each key does to it |
-//! | `draw`, `detail`, `help`, `screen`, `batch`, `record` | the screen, whatever happens to it; plain text; a line of JSON |
+//! | `draw`, `detail`, `help`, `screen` | the screen, which is restored however the program ends |
+//! | `batch`, `record` | plain text; a line of JSON |
 //! | `metrics`, `listen` | the same for Prometheus; and by HTTP |
 //!
 //! ```

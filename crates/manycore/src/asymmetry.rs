@@ -164,5 +164,7 @@ impl Asymmetry {
 
 #[cold]
 fn fence_after_all() {
-    fence(Ordering::SeqCst); // SeqCst: the reader's fence of the phases `MIXED` and `FENCED`
+    // SeqCst: the reader's fence in the phases `MIXED` and `FENCED`; partner of the writer's, see
+    // the page.
+    fence(Ordering::SeqCst);
 }

@@ -279,7 +279,8 @@ impl Chunks {
                 // Relaxed: the number only divides the region; the memory is as it was made.
                 let from = region_now.used.fetch_add(LARGEST, Ordering::Relaxed);
                 if from + LARGEST <= REGION {
-                    // SAFETY: within the region, and given out once.
+                    // SAFETY: `from` is within the region, and `fetch_add` gives each place to one
+                    // caller.
                     let place = unsafe { region.cast::<u8>().add(from) };
                     return BumpTail { place, bytes: LARGEST };
                 }
@@ -290,7 +291,8 @@ impl Chunks {
             // parts later.
             let done = Ordering::Release;
             if self.region.compare_exchange(region, new, done, Ordering::Relaxed).is_err() {
-                // SAFETY: this thread's, since no other knows it.
+                // SAFETY: the region has `REGION` bytes, more than a line, and no other thread
+                // knows it yet.
                 let place = unsafe { new.cast::<u8>().add(LINE) };
                 return BumpTail { place, bytes: REGION - LINE };
             }
@@ -304,7 +306,7 @@ impl Chunks {
         let memory = unsafe { alloc(layout) };
         if !memory.is_null() {
             hint::huge_pages(memory, REGION);
-            // SAFETY: of this size.
+            // SAFETY: `alloc` has returned memory of `REGION` bytes, which no other thread knows.
             unsafe { memory.write_bytes(0, REGION) };
         }
         self.note(memory, layout)

@@ -14,7 +14,8 @@ struct Slot<T> {
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: a value is used by one thread after the other, which `new` asks for.
+// SAFETY: the values go to another thread, which may use and drop them after the thread that has
+// made them (contract of `new`).
 unsafe impl<T> Send for PerCpu<T> {}
 // SAFETY: a value is accessed only through `Taken`, and `Slot::taken` admits one at a time; its
 // Acquire and Release order one thread's accesses to the value before the next one's.

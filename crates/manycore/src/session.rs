@@ -89,7 +89,8 @@ impl<'a, 'id, M: Sessions> Scope<'a, 'id, M> {
 ///     let name = member.create("outer");
 ///     {
 ///         let inner = String::from("inner");
-///         member.run(|transaction| Ok(*transaction.try_lock(name)? = inner.as_str())); // does not live long enough
+///         // `inner` does not live long enough.
+///         member.run(|transaction| Ok(*transaction.try_lock(name)? = inner.as_str()));
 ///     }
 ///     member.read(|now| println!("{}", now.deref(name)));
 /// });
@@ -241,7 +242,8 @@ pub(crate) unsafe fn whole<S: RawSession, R>(
     impl<S: RawSession> Drop for Half<'_, S> {
         fn drop(&mut self) {
             if let Some(conflict) = self.1 {
-                // SAFETY: `whole` was called in a session, which ends after this.
+                // SAFETY: `whole` was called in an open session (its contract), which outlives this
+                // guard.
                 unsafe { self.0.doom(conflict) };
             }
         }
@@ -299,7 +301,8 @@ impl<'id, S: RawSession> Transaction<'_, 'id, S> {
     /// As of [`try_lock`](Self::try_lock).
     #[inline]
     pub fn try_lock_const<T: Object>(&mut self, object: Ptr<'id, T>) -> Result<(), Conflict> {
-        // SAFETY: the session and the object are there as in `deref`.
+        // SAFETY: the `Transaction` exists only while its session is open, and the brand says that
+        // this session has found the object.
         unsafe { self.open.handle.try_lock_const(object.link) }
     }
 

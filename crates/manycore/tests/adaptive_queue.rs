@@ -65,7 +65,7 @@ fn counts(threads: u64, rounds: u64) {
         }
     });
     assert!(counter.lock.try_acquire(), "the lock is left free");
-    // SAFETY: the lock is held.
+    // SAFETY: the lock is held, and keeps other threads away.
     assert_eq!(unsafe { *counter.value.get() }, done.into_inner());
 }
 

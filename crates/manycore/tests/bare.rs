@@ -79,7 +79,7 @@ extern "C" fn manycore_futex_wake(word: *const AtomicU32, count: u32) {
 
 #[unsafe(no_mangle)]
 extern "C" fn manycore_deadline_passed(deadline: *const Deadline) -> bool {
-    // SAFETY: not null, and outlives the call.
+    // SAFETY: `deadline` is not null, and outlives the call (contract of the symbol).
     time_left(unsafe { &*deadline }).is_zero()
 }
 

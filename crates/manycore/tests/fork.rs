@@ -21,7 +21,7 @@ fn in_child(body: impl FnOnce()) -> i32 {
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork");
     if child == 0 {
-        // SAFETY: plain system calls.
+        // SAFETY: `alarm` takes a number, and changes nothing in memory.
         unsafe { libc::alarm(10) };
         manycore::sync::thread::forked();
         body();
@@ -29,7 +29,7 @@ fn in_child(body: impl FnOnce()) -> i32 {
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
-    // SAFETY: the status is written here.
+    // SAFETY: the kernel writes one number, into `status`.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     status
 }
@@ -136,7 +136,8 @@ fn held_over_a_fork<L: PlainLock>() {
             thread::scope(|s| {
                 s.spawn(|| pass(&lock));
                 thread::sleep(Duration::from_millis(20));
-                // SAFETY: acquired before the fork.
+                // SAFETY: the thread that forked, of which this is the copy, acquired it before the
+                // fork.
                 unsafe { lock.release() };
             });
             contend(&lock);
@@ -162,7 +163,8 @@ fn insisted_on_over_a_fork<L: PlainLock>() {
         for _ in 0..12 {
             thread::sleep(Duration::from_millis(2));
             status |= in_child(|| {
-                // SAFETY: acquired before the fork.
+                // SAFETY: the thread that forked, of which this is the copy, acquired it before the
+                // fork.
                 unsafe { lock.release() };
                 // Well before the child's alarm. (Patience is needed where a reservation lapses.)
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

@@ -50,7 +50,7 @@ fn book(bytes: isize) {
     account.most.fetch_max(held, Relaxed);
 }
 
-// SAFETY: all is done by the system's.
+// SAFETY: the system's allocator does all of it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         book(layout.size().cast_signed());

@@ -30,7 +30,7 @@ unsafe fn read_contents(
     out: *mut Contents,
     read: impl FnOnce(&str) -> timestone::Result<inspect::Contents>,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `directory` is null or a string (contract of this function).
     let directory = match unsafe { text(directory) } {
         Ok(directory) => directory,
         Err(status) => return status,
@@ -60,7 +60,8 @@ unsafe fn read_contents(
 /// Null or a string; null or a pointer that may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_probe(directory: *const c_char, out: *mut Contents) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `directory` is null or a string, and `out` is null or may be written (contract of
+    // this function).
     unsafe { read_contents(directory, out, |path| inspect::probe(path)) }
 }
 
@@ -69,6 +70,7 @@ pub unsafe extern "C" fn ts_probe(directory: *const c_char, out: *mut Contents) 
 /// As of `ts_probe`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_verify(directory: *const c_char, out: *mut Contents) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `directory` is null or a string, and `out` is null or may be written (contract of
+    // this function).
     unsafe { read_contents(directory, out, |path| inspect::verify(path)) }
 }

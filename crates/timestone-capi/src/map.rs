@@ -20,7 +20,8 @@ struct Entry<'a> {
 ///
 /// As of `ts_unregister`; null or a map of a store that is open.
 unsafe fn of_same_store<'a>(me: *mut TsMember, map: *const TsMap) -> Result<&'a ByteMap, Status> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses, and `map` is null or of an open store
+    // (contract of this function).
     let (me, map) = unsafe { (get(me)?, map.as_ref().ok_or(Status::Null)?) };
     if me.is_of(map.store) { Ok(&map.map) } else { Err(Status::Invalid) }
 }
@@ -33,7 +34,8 @@ unsafe fn entry<'a>(
     map: *const TsMap,
     key: *const c_void,
 ) -> Result<Entry<'a>, Status> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses, and `map` is null or of an open store
+    // (contract of this function).
     let map = unsafe { of_same_store(me, map) }?;
     if key.is_null() {
         return Err(Status::Null);
@@ -72,10 +74,12 @@ pub unsafe extern "C" fn ts_map_get(
     key: *const c_void,
     value: *mut c_void,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses, `map` is null or of an open store,
+    // and `key` is null or a key of it (contract of this function).
     match unsafe { entry(me, map, key) } {
         Err(status) => status,
-        // SAFETY: the contract of this function.
+        // SAFETY: `me` is a member that this thread uses, and `value` is null or has room for a
+        // value (contract of this function).
         Ok(entry) => there(unsafe { read(me, Copied(entry, value)) }, Status::NotFound),
     }
 }
@@ -90,7 +94,8 @@ pub unsafe extern "C" fn ts_map_put(
     key: *const c_void,
     value: *const c_void,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses, `map` is null or of an open store,
+    // and `key` is null or a key of it (contract of this function).
     let Entry { map, key } = match unsafe { entry(me, map, key) } {
         Ok(entry) => entry,
         Err(status) => return status,
@@ -105,7 +110,7 @@ pub unsafe extern "C" fn ts_map_put(
         // SAFETY: not null, and so a value (contract of this function).
         unsafe { core::slice::from_raw_parts(value.cast::<u8>(), bytes) }
     };
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     there(unsafe { change(me, |tx| map.put(tx, key, value)) }.map(|()| true), Status::Ok)
 }
 
@@ -118,11 +123,12 @@ pub unsafe extern "C" fn ts_map_remove(
     map: *const TsMap,
     key: *const c_void,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses, `map` is null or of an open store,
+    // and `key` is null or a key of it (contract of this function).
     match unsafe { entry(me, map, key) } {
         Err(status) => status,
         Ok(Entry { map, key }) => {
-            // SAFETY: the contract of this function.
+            // SAFETY: `me` is null or a member that this thread uses (contract of this function).
             there(unsafe { change(me, |tx| map.remove(tx, key)) }, Status::NotFound)
         }
     }
@@ -140,13 +146,14 @@ pub unsafe extern "C" fn ts_map_each(
     context: *mut c_void,
 ) -> Status {
     let Some(visit) = visit else { return Status::Null };
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses, and `map` is null or of an open store
+    // (contract of this function).
     let map = match unsafe { of_same_store(me, map) } {
         Ok(map) => map,
         Err(status) => return status,
     };
     // A copy first: the program may use the session when it is called.
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     match unsafe { read(me, All(map)) } {
         Err(status) => status,
         Ok(all) => {

@@ -62,7 +62,7 @@ pub unsafe fn change<R>(
     me: *mut TsMember,
     f: impl FnOnce(&mut Transaction<'static, 'static>) -> Result<R, Stop>,
 ) -> Result<R, Status> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     let (tx, stop) = match &mut unsafe { get(me) }?.session {
         Open::Nothing => return Err(Status::NoSession),
         Open::Snapshot(_) => return Err(Status::ReadsOnly),
@@ -96,7 +96,7 @@ pub trait Query {
 ///
 /// As of [`get`].
 pub unsafe fn read<L: Query>(me: *mut TsMember, query: L) -> Result<L::Seen, Status> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     match &unsafe { get(me) }?.session {
         Open::Nothing => Err(Status::NoSession),
         Open::Calling => Err(Status::Busy),
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn ts_register(store: *mut TsStore, out: *mut *mut TsMembe
 /// Null, or from `ts_register` and not unregistered; one thread uses it at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_unregister(me: *mut TsMember) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     let found = match unsafe { get(me) } {
         Ok(found) => found,
         Err(status) => return status,
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn ts_unregister(me: *mut TsMember) -> Status {
 /// As of `ts_unregister`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_begin(me: *mut TsMember, kind: c_int) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     let (me, kind) = match (unsafe { get(me) }, Kind::of(kind)) {
         (Ok(me), Ok(kind)) => (me, kind),
         (Err(status), _) | (_, Err(status)) => return status,
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn ts_begin(me: *mut TsMember, kind: c_int) -> Status {
 /// As of `ts_unregister`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_abort(me: *mut TsMember) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     let me = match unsafe { get(me) } {
         Ok(me) => me,
         Err(status) => return status,
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn ts_abort(me: *mut TsMember) -> Status {
 /// As of `ts_unregister`; null, or a pointer that may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_commit(me: *mut TsMember, how: c_int, ticket: *mut u64) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     let found = match unsafe { get(me) } {
         Ok(found) => found,
         Err(status) => return status,
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn ts_commit_within(
     ticket: *mut u64,
 ) -> Status {
     let window = Duration::from_nanos(window_ns);
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     match unsafe { get(me) } {
         // SAFETY: null, or it may be written (contract of this function).
         Ok(found) => unsafe { found.commit(Durability::Eventual { window }, ticket) },

@@ -25,7 +25,7 @@ impl Query for Object {
 /// As of `ts_unregister`; null, or a pointer that may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_deref(me: *mut TsMember, id: u64, out: *mut *const c_void) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     match unsafe { read(me, Object(id)) } {
         Err(status) => status,
         Ok(object) if object.is_null() => Status::Invalid,
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn ts_lock(me: *mut TsMember, id: u64, out: *mut *mut c_vo
     if out.is_null() {
         return Status::Null;
     }
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     let locked = unsafe { change(me, |tx| Ok(untyped::lock(tx, id)?.map(<[u64]>::as_mut_ptr))) };
     match locked {
         Err(status) => status,
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn ts_lock(me: *mut TsMember, id: u64, out: *mut *mut c_vo
 /// As of `ts_unregister`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_lock_const(me: *mut TsMember, id: u64) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     there(unsafe { change(me, |tx| untyped::lock_const(tx, id)) }, Status::Invalid)
 }
 
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn ts_alloc(
         // SAFETY: not null, and so `size` bytes (contract of this function).
         unsafe { core::slice::from_raw_parts(data.cast::<u8>(), size) }
     };
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     match unsafe { change(me, |tx| untyped::alloc(tx, bytes)) } {
         Err(status) => status,
         // SAFETY: `id` is not null, and so it may be written (contract of this function).
@@ -96,7 +96,8 @@ pub unsafe extern "C" fn ts_alloc(
 /// The errors of `ts_unregister`. No code uses the object in sessions that begin after the commit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_free(me: *mut TsMember, id: u64) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses, and no code uses the object after the
+    // commit (contract of this function).
     there(unsafe { change(me, |tx| untyped::free(tx, id)) }, Status::Invalid)
 }
 

@@ -16,7 +16,7 @@ use manycore_capi_base::status::Status;
 ///
 /// Null, or a pointer to a configuration. The store is closed before the operations are freed.
 unsafe fn settings(config: *const Config) -> Result<(Options, Registry), Status> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `config` is null or leads to a configuration (contract of this function).
     let config = unsafe { Config::read(config) }?;
     let mut options = Config::options(config.as_ref())?;
     let (first, count) =
@@ -41,7 +41,7 @@ unsafe fn give_store(
         Err(error) => refuse(&error),
         Ok(store) => {
             let store = TsStore::new(store, options.window, Box::new(registry));
-            // SAFETY: the contract of this function.
+            // SAFETY: `out` may be written (contract of this function).
             unsafe { give(out, Box::into_raw(Box::new(store))) }
         }
     }
@@ -56,7 +56,8 @@ pub unsafe extern "C" fn ts_open(
     config: *const Config,
     out: *mut *mut TsStore,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `directory` is null or a string, and `config` is null or leads to a configuration
+    // (contract of this function).
     let (directory, settings) = match unsafe { (text(directory), settings(config)) } {
         (Ok(directory), Ok(settings)) => (directory, settings),
         (Err(status), _) | (_, Err(status)) => return status,

@@ -165,7 +165,8 @@ pub unsafe extern "C" fn ts_call(
     how: c_int,
     ticket: *mut u64,
 ) -> c_int {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses, and `operation` is null or an
+    // operation (contract of this function).
     let (me, known) = match unsafe { (get(me), Known::of(operation)) } {
         (Ok(me), Ok(known)) => (me, known),
         (Err(status), _) | (_, Err(status)) => return status as c_int,
@@ -214,7 +215,8 @@ pub unsafe extern "C" fn ts_find_root(
     size: usize,
     id: *mut u64,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or the member of an operation, and `name` is null or a string (contract
+    // of this function).
     let name = match unsafe { named(me, name, id.is_null()) } {
         Ok(name) => name,
         Err(status) => return status,
@@ -222,7 +224,7 @@ pub unsafe extern "C" fn ts_find_root(
     if size == 0 || size > BYTES_MAX {
         return Status::Invalid;
     }
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     match unsafe { change(me, |tx| Ok(untyped::find_root(tx, name, size)?)) } {
         // SAFETY: `id` is not null, and so it may be written (contract of this function).
         Ok(root) => unsafe { give(id, root) },
@@ -241,7 +243,8 @@ pub unsafe extern "C" fn ts_find_map(
     value_bytes: usize,
     out: *mut *const TsMap,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or the member of an operation, and `name` is null or a string (contract
+    // of this function).
     let name = match unsafe { named(me, name, out.is_null()) } {
         Ok(name) => name,
         Err(status) => return status,
@@ -252,7 +255,7 @@ pub unsafe extern "C" fn ts_find_map(
     let find = |tx: &mut Transaction<'static, 'static>| {
         Ok(ByteMap::find(tx, name, key_bytes, value_bytes)?)
     };
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     match unsafe { change(me, find).and_then(|map| Ok(get(me)?.keep(map))) } {
         // SAFETY: `out` is not null, and so it may be written (contract of this function).
         Ok(map) => unsafe { give(out, map) },
@@ -270,7 +273,8 @@ unsafe fn named<'a>(
     name: *const c_char,
     is_out_null: bool,
 ) -> Result<&'a str, Status> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or the member of an operation, and `name` is null or a string (contract
+    // of this function).
     let (me, name) = unsafe { (get(me)?, text(name)?) };
     match (me.is_called(), is_out_null) {
         (_, true) => Err(Status::Null),
@@ -294,7 +298,7 @@ pub unsafe extern "C" fn ts_input(me: *mut TsMember, value: *mut c_void, size: u
         // function).
         unsafe { core::slice::from_raw_parts_mut(value.cast(), size) }
     };
-    // SAFETY: the contract of this function.
+    // SAFETY: `me` is null or a member that this thread uses (contract of this function).
     match unsafe { change(me, |tx| untyped::input(tx, bytes)) } {
         Ok(()) => Status::Ok,
         Err(status) => status,

@@ -72,7 +72,7 @@ pub unsafe extern "C" fn ts_close(store: *mut TsStore) -> Status {
 /// Null, or a store that is open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_sync(store: *mut TsStore) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `store` is null or open (contract of this function).
     unsafe { get(store) }.map_or_else(|status| status, |found| status(found.store.sync()))
 }
 
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn ts_sync(store: *mut TsStore) -> Status {
 /// Null, or a store that is open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_checkpoint(store: *mut TsStore) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `store` is null or open (contract of this function).
     unsafe { get(store) }.map_or_else(|status| status, |found| status(found.store.checkpoint()))
 }
 
@@ -90,7 +90,8 @@ pub unsafe extern "C" fn ts_checkpoint(store: *mut TsStore) -> Status {
 /// Null, or a store that is open; null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_backup(store: *mut TsStore, directory: *const c_char) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `store` is null or open, and `directory` is null or a string (contract of this
+    // function).
     match unsafe { (get(store), text(directory)) } {
         (Ok(found), Ok(directory)) => status(found.store.backup(directory)),
         (Err(status), _) | (_, Err(status)) => status,
@@ -102,7 +103,7 @@ pub unsafe extern "C" fn ts_backup(store: *mut TsStore, directory: *const c_char
 /// Null, or a store that is open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_wait(store: *mut TsStore, ticket: u64) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `store` is null or open (contract of this function).
     let found = match unsafe { get(store) } {
         Ok(found) => found,
         Err(status) => return status,
@@ -119,7 +120,7 @@ pub unsafe extern "C" fn ts_wait(store: *mut TsStore, ticket: u64) -> Status {
 /// Null, or a store that is open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ts_durable(store: *const TsStore) -> u64 {
-    // SAFETY: the contract of this function.
+    // SAFETY: `store` is null or open (contract of this function).
     unsafe { get(store) }.map_or(0, |found| found.store.durable())
 }
 
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn ts_root(
     size: usize,
     id: *mut u64,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `store` is null or open, and `name` is null or a string (contract of this function).
     let (found, name) = match unsafe { (get(store), text(name)) } {
         (Ok(found), Ok(name)) => (found, name),
         (Err(status), _) | (_, Err(status)) => return status,
@@ -162,7 +163,7 @@ pub unsafe extern "C" fn ts_map(
     value_bytes: usize,
     out: *mut *const TsMap,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `store` is null or open, and `name` is null or a string (contract of this function).
     let (found, name) = match unsafe { (get(store), text(name)) } {
         (Ok(found), Ok(name)) => (found, name),
         (Err(status), _) | (_, Err(status)) => return status,

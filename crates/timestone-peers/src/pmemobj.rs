@@ -57,7 +57,7 @@ pub fn open(directory: &Path, promise: Promise) -> Result<Box<dyn Engine>, Failu
 
 fn create(directory: &Path) -> Result<Box<dyn Engine>, Failure> {
     let path = CString::new(directory.join("numbers").as_os_str().as_bytes())?;
-    // SAFETY: a string.
+    // SAFETY: `path` is a C string that outlives the call.
     let pool = unsafe { numbers_create(path.as_ptr()) };
     if pool.is_null() {
         return Err(failure("create a pool"));
@@ -125,7 +125,7 @@ mod tests {
         });
         drop(engine);
         let path = CString::new(directory.path().join("numbers").as_os_str().as_bytes()).unwrap();
-        // SAFETY: a string.
+        // SAFETY: `path` is a C string that outlives the call.
         let pool = Pmemobj(unsafe { numbers_open(path.as_ptr()) });
         assert!(!pool.0.is_null());
         let mut worker = PmemobjWorker(&pool);

@@ -27,7 +27,7 @@
 //! | | |
 //! |---|---|
 //! | [`Store`] | opens the files, and recovers after a crash |
-//! | [`Member`] | a thread's part: [`run`](Member::run), [`submit`](Member::submit), [`read`](Member::read) |
+//! | [`Member`] | a thread's access: it runs transactions, and reads |
 //! | [`Map`], [`OrderedMap`], [`Set`], [`Queue`], [`List`] | what is in a store, by name |
 //! | [`Blob`] | bytes of any length |
 //! | [`Operation`] | a function that the journal has by its name, rather than what it has written |

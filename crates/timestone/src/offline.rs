@@ -45,7 +45,7 @@ pub fn backup(directory: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Sizes
     let from = Directory::open_to_read(directory)?;
     let heap = Heap::to_read()?;
     let recovered = Recovered::read_existing(&from, &mut Replay::new(&heap, &[]))?;
-    // SAFETY: no domain has the heap.
+    // SAFETY: the heap is this function's own, and no domain was made for it.
     let mut objects = unsafe { heap.entries() };
     recovered.copy_to(&Directory::open(to)?, &mut objects)?;
     Ok(Sizes::of(&heap))

@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | a thread that commits | *stages* its record, *decides*, and gives the record its stamp |
-//! | the leader | takes the time B, *closes* it, takes all records up to B, writes and flushes them |
+//! | the leader | takes the time B, *closes* it, takes all records up to B, writes and flushes |
 //! | | raises the domain's floor to B, and then the durable horizon D |
 //!
 //! The order of the steps matters: the models in `tests/loom` run this code, and fail if any step

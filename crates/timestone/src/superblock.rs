@@ -5,7 +5,8 @@
 //! intact, and the newer one counts. At other times they are equal, so damage to one is harmless.
 //!
 //! ```text
-//!   0    magic 16 bytes       16   major u16      18   minor u16     20   flags u32      24   uuid u128
+//!   0    magic 16 bytes       16   major u16      18   minor u16     20   flags u32
+//!   24   uuid u128
 //!   40   number u64           48   salt u64       56   horizon u64
 //!   64   image salt u64       72   image generation u64              80   image frames u64
 //!   88   image bytes u64      96   image crc u32  100  image file u32

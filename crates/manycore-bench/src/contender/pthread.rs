@@ -33,7 +33,7 @@ fn locked<R>(mutex: &InPlace<libc::pthread_mutex_t>, section: impl FnOnce() -> R
     // SAFETY: the mutex is initialised and is not moved while it is borrowed.
     check(unsafe { libc::pthread_mutex_lock(mutex.0.get()) });
     let result = section();
-    // SAFETY: this thread holds the mutex.
+    // SAFETY: `pthread_mutex_lock`, above, has locked it for this thread.
     check(unsafe { libc::pthread_mutex_unlock(mutex.0.get()) });
     result
 }
@@ -79,7 +79,7 @@ impl Contender for RwLock {
         // SAFETY: the lock is initialised and is not moved while it is borrowed.
         check(unsafe { libc::pthread_rwlock_wrlock(self.0.0.get()) });
         let result = section();
-        // SAFETY: this thread holds the lock.
+        // SAFETY: the call above has locked it for this thread.
         check(unsafe { libc::pthread_rwlock_unlock(self.0.0.get()) });
         result
     }

@@ -18,7 +18,8 @@
 //! ```no_run
 //! let host = manycore_bench::host::measure(|what| eprintln!("{what}"))?;
 //! for reading in &host.readings {
-//!     println!("{}: {:.1} [{:.1}, {:.1}]", reading.name, reading.value, reading.low, reading.high);
+//!     let (name, value) = (&reading.name, reading.value);
+//!     println!("{name}: {value:.1} [{:.1}, {:.1}]", reading.low, reading.high);
 //! }
 //! # Ok::<(), manycore_bench::Failure>(())
 //! ```

@@ -145,7 +145,7 @@ impl Part {
             }
             self.next = 0;
         }
-        // SAFETY: a page of the thread's own part.
+        // SAFETY: the page is within the thread's own part of the mapping, which stays mapped.
         unsafe { touch(self.start.add(self.next), PAGE) };
         self.next += PAGE;
         Ok(())

@@ -106,11 +106,11 @@ impl Scene<'_> {
 
 /// Makes the kernel kill this process when its parent has ended.
 fn end_with(parent: libc::pid_t) -> io::Result<()> {
-    // SAFETY: numbers only.
+    // SAFETY: the call takes numbers only, and changes nothing in memory.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: no arguments, and no failure.
+    // SAFETY: the call takes no arguments, and changes nothing in memory.
     match unsafe { libc::getppid() } == parent {
         true => Ok(()),
         false => Err(io::Error::other("the parent is gone already")),
@@ -165,7 +165,7 @@ impl Board {
         let at = unsafe {
             libc::mmap(std::ptr::null_mut(), count * size_of::<Counter>(), rights, flags, -1, 0)
         };
-        // SAFETY: no arguments, and no failure.
+        // SAFETY: the call takes no arguments, and changes nothing in memory.
         let parent = unsafe { libc::getpid() };
         match NonNull::new(at.cast()) {
             Some(cells) if at != libc::MAP_FAILED => Ok(Self { cells, count, parent }),

@@ -171,7 +171,7 @@ impl<'a> Site<'a> {
             Kind::Files => self.files(),
             Kind::Memory => memory(),
             Kind::Fork => self.child(|memory| {
-                // SAFETY: the whole of a vector of our own.
+                // SAFETY: the memory is the whole of a vector of this function's.
                 unsafe { touch(memory.as_mut_ptr(), memory.len()) };
                 0
             }),
@@ -254,7 +254,7 @@ fn memory() -> io::Result<()> {
             "allow more memory: ulimit -d, memory.max of the cgroup",
         ));
     }
-    // SAFETY: what the heap has grown by.
+    // SAFETY: the heap has just grown by this memory, and no other code has it.
     unsafe { touch(end.cast(), HEAP) };
     // SAFETY: only this thread uses the memory by which the heap has grown, and nothing was
     // allocated in it.

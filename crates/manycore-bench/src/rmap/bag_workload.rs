@@ -226,7 +226,7 @@ macro_rules! bags {
 
                 fn pop(items: &mut VecDeque<Item>) -> Option<Interval> {
                     let next = if QUEUE { items.front() } else { items.back() };
-                    // SAFETY: no thread changes an item.
+                    // SAFETY: the lock is held, and no thread changes an item that is linked.
                     let item = next.map(|item| item.with(|item| unsafe { *item }));
                     let _ = if QUEUE { items.pop_front() } else { items.pop_back() };
                     item

@@ -206,7 +206,7 @@ macro_rules! library {
             // SAFETY: the node stays where it is until `unlock` has returned.
             unsafe { lock.lock(&mut node) };
             let result = f();
-            // SAFETY: locked above, with this node.
+            // SAFETY: `lock`, above, has acquired it with this node.
             unsafe { lock.unlock(&mut node) };
             result
         }

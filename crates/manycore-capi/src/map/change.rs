@@ -33,12 +33,14 @@ unsafe fn ask<'a>(
     let decide = decide.ok_or(Status::Null)?;
     let mut new = Bytes { data: null(), size: 0 };
     let (data, size) = value.map_or((null(), 0), |value| (value.as_ptr(), value.len()));
-    // SAFETY: the contract of this function; the bytes are there during the call.
+    // SAFETY: the program passes `decide` with its context (contract of this function); the value's
+    // bytes outlive the call.
     let decision = unsafe { decide(context, index, data.cast(), size, &raw mut new) };
     match decision {
         0 => Ok(Decision::Keep),
         1 => Ok(Decision::Remove),
-        // SAFETY: the program has given the value (contract of this function).
+        // SAFETY: the program has written a value that stays valid until its next call (contract of
+        // this function).
         2 => Ok(Decision::Put(unsafe { bytes(new.data, new.size) }?)),
         _ => Err(Status::Invalid),
     }
@@ -58,7 +60,8 @@ pub unsafe extern "C" fn manycore_map_change(
     if decide.is_none() {
         return Status::Null;
     }
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile, the key has this many bytes, and
+    // `decide` may be called with `context` (contract of this function).
     unsafe {
         with(map, |me| {
             let mut locked = me.lock_for(bytes(key, key_size)?)?;
@@ -89,7 +92,8 @@ pub unsafe extern "C" fn manycore_map_change_all(
         return Status::Null;
     }
     let keys = if count == 0 { null_mut() } else { keys.cast_mut() };
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile, `keys` leads to `count` keys, and
+    // `decide` may be called with `context` (contract of this function).
     unsafe {
         with(map, |me| {
             let all = (0..count).map(|index| {

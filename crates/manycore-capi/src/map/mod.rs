@@ -49,7 +49,8 @@ unsafe fn bytes<'a>(data: *const c_void, size: usize) -> Result<&'a [u8], Status
     if size > isize::MAX as usize {
         return Err(Status::Invalid);
     }
-    // SAFETY: not null, and otherwise the contract of this function.
+    // SAFETY: `data` is not null, and leads to `size` bytes that do not change (contract of this
+    // function); they are no more than `isize::MAX`.
     Ok(unsafe { core::slice::from_raw_parts(data.cast(), size) })
 }
 
@@ -57,7 +58,8 @@ unsafe fn bytes<'a>(data: *const c_void, size: usize) -> Result<&'a [u8], Status
 ///
 /// Calls the program's function with its context, for a record of this call.
 unsafe fn call(visit: Visit, context: *mut c_void, key: &[u8], value: &[u8]) -> bool {
-    // SAFETY: the contract of this function; the bytes are there during the call.
+    // SAFETY: the program passes `visit` with its context (contract of this function); the two
+    // slices outlive the call.
     visit.is_some_and(|visit| unsafe {
         visit(context, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len()) != 0
     })
@@ -71,7 +73,8 @@ unsafe fn with(
     map: *const Map,
     f: impl FnOnce(&mut Handle<'static>) -> Result<(), Status>,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: `map` is null or leads to a map that is not destroyed meanwhile (contract of this
+    // function).
     let Some(map) = (unsafe { map.as_ref() }) else { return Status::Null };
     map.with(f).err().unwrap_or(Status::Ok)
 }
@@ -131,7 +134,8 @@ pub unsafe extern "C" fn manycore_map_get(
     visit: Visit,
     context: *mut c_void,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile, the key has this many bytes, and
+    // `visit` may be called with `context` (contract of this function).
     unsafe {
         with(map, |me| {
             let key = bytes(key, key_size)?;
@@ -152,7 +156,8 @@ pub unsafe extern "C" fn manycore_map_set(
     value: *const c_void,
     value_size: usize,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile, and key and value have this many bytes
+    // (contract of this function).
     unsafe {
         with(map, |me| {
             me.set(bytes(key, key_size)?, bytes(value, value_size)?)?;
@@ -170,7 +175,8 @@ pub unsafe extern "C" fn manycore_map_remove(
     key: *const c_void,
     key_size: usize,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile, and the key has this many bytes
+    // (contract of this function).
     unsafe {
         with(
             map,
@@ -190,7 +196,8 @@ pub unsafe extern "C" fn manycore_map_for_each(
     visit: Visit,
     context: *mut c_void,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile, and `visit` may be called with
+    // `context` (contract of this function).
     unsafe { manycore_map_for_each_of(map, 0, 1, visit, context) }
 }
 
@@ -211,7 +218,8 @@ pub unsafe extern "C" fn manycore_map_for_each_of(
     if part >= parts {
         return Status::Invalid;
     }
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile, and `visit` may be called with
+    // `context` (contract of this function).
     unsafe {
         with(map, |me| {
             me.for_each_of(part, parts, |key, value| call(visit, context, key, value));
@@ -232,7 +240,8 @@ pub unsafe extern "C" fn manycore_map_next(
     visit: Visit,
     context: *mut c_void,
 ) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile, the key has this many bytes, and
+    // `visit` may be called with `context` (contract of this function).
     unsafe {
         with(map, |me| {
             let from = match from {
@@ -252,7 +261,7 @@ pub unsafe extern "C" fn manycore_map_next(
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_begin(map: *const Map) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { with(map, |me| Ok(me.begin()?)) }
 }
 
@@ -261,7 +270,7 @@ pub unsafe extern "C" fn manycore_map_begin(map: *const Map) -> Status {
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_try_begin(map: *const Map) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { with(map, |me| Ok(me.try_begin()?)) }
 }
 
@@ -270,7 +279,7 @@ pub unsafe extern "C" fn manycore_map_try_begin(map: *const Map) -> Status {
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_commit(map: *const Map) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { with(map, |me| Ok(me.commit()?)) }
 }
 
@@ -279,7 +288,7 @@ pub unsafe extern "C" fn manycore_map_commit(map: *const Map) -> Status {
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_abort(map: *const Map) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { with(map, |me| Ok(me.abort()?)) }
 }
 
@@ -288,7 +297,7 @@ pub unsafe extern "C" fn manycore_map_abort(map: *const Map) -> Status {
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_clear(map: *const Map) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { with(map, |me| Ok(me.clear()?)) }
 }
 
@@ -297,7 +306,7 @@ pub unsafe extern "C" fn manycore_map_clear(map: *const Map) -> Status {
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_keep_others_out(map: *const Map) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { with(map, |me| Ok(me.keep_others_out()?)) }
 }
 
@@ -306,7 +315,7 @@ pub unsafe extern "C" fn manycore_map_keep_others_out(map: *const Map) -> Status
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_let_others_in(map: *const Map) -> Status {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { with(map, |me| Ok(me.let_others_in()?)) }
 }
 
@@ -315,7 +324,7 @@ pub unsafe extern "C" fn manycore_map_let_others_in(map: *const Map) -> Status {
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_count(map: *const Map) -> u64 {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { map.as_ref() }.map_or(0, |map| count(map).0)
 }
 
@@ -324,7 +333,7 @@ pub unsafe extern "C" fn manycore_map_count(map: *const Map) -> u64 {
 /// As of [`with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_map_bytes(map: *const Map) -> u64 {
-    // SAFETY: the contract of this function.
+    // SAFETY: the map is null or is not destroyed meanwhile (contract of this function).
     unsafe { map.as_ref() }.map_or(0, |map| count(map).1)
 }
 

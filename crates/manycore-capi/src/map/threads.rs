@@ -72,7 +72,8 @@ impl Member {
     ///
     /// The map stays for as long as this.
     unsafe fn new(map: &Map) -> Self {
-        // SAFETY: the contract of this function.
+        // SAFETY: the map stays as long as this member (contract of this function), and frees the
+        // box only when it ends.
         let map: &'static ByteMap = unsafe { map.map.as_ref() };
         Self { handle: UnsafeCell::new(map.handle()), is_inside: AtomicBool::new(false) }
     }
@@ -105,7 +106,7 @@ impl Member {
     /// Its thread does not use it now.
     unsafe fn is_busy(&self) -> bool {
         // Relaxed: see `with`.
-        // SAFETY: the contract of this function.
+        // SAFETY: the member's thread does not use the handle now (contract of this function).
         self.is_inside.load(Ordering::Relaxed) || unsafe { &*self.handle.get() }.keeps_others_out()
     }
 }
@@ -120,7 +121,7 @@ impl Map {
     }
 
     pub fn map(&self) -> &ByteMap {
-        // SAFETY: the box is freed by `destroy`, with this.
+        // SAFETY: the box is freed by `destroy` only, which consumes this `Map`.
         unsafe { self.map.as_ref() }
     }
 
@@ -137,7 +138,7 @@ impl Map {
         if member.is_null() {
             // Its thread ends, and no longer has any members. SAFETY: it is dropped before the map.
             let member = unsafe { Member::new(self) };
-            // SAFETY: it is this thread's.
+            // SAFETY: `member` has just been made, in this thread and for this call.
             return unsafe { member.with(f) };
         }
         // SAFETY: the map exists, and so does the member, which is this thread's.
@@ -179,11 +180,12 @@ impl Map {
             return Err(self);
         }
         for member in members.0.drain(..) {
-            // SAFETY: from a box, and in no other list that leads to it while the map exists.
+            // SAFETY: `member` has made it by a box, and the lists of threads that still have its
+            // address drop it only while the map exists.
             drop(unsafe { Box::from_raw(member) });
         }
         maps.remove(&self.id);
-        // SAFETY: from a box, and all that borrowed it is gone.
+        // SAFETY: `new` has made it by a box, and the members, which borrowed it, are dropped.
         drop(unsafe { Box::from_raw(self.map.as_ptr()) });
         Ok(())
     }

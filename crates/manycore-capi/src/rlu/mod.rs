@@ -94,7 +94,8 @@ unsafe fn member<'a>(data: *mut ThreadData, what: &str) -> &'a mut Member {
 /// As of [`member`].
 #[inline]
 unsafe fn member_in_session<'a>(data: *mut ThreadData, what: &str) -> &'a mut Member {
-    // SAFETY: the contract of this function is that of `member`.
+    // SAFETY: `data` is null or leads to the data of a thread that RLU_THREAD_INIT has begun
+    // (contract of this function).
     let member = unsafe { member(data, what) };
     if !member.is_open() {
         fatal(&format!("{what} outside a session: RLU_READER_LOCK comes first"));
@@ -141,7 +142,7 @@ pub extern "C" fn manycore_rlu_print_stats() {
         stats.written_back, stats.freed, stats.object_bytes
     );
     let text = CString::new(text).expect("numbers and words");
-    // SAFETY: a string with its end.
+    // SAFETY: `text` is a C string, which outlives the call.
     unsafe { libc::puts(text.as_ptr()) };
 }
 
@@ -259,7 +260,8 @@ pub unsafe extern "C" fn manycore_rlu_reader_lock(data: *mut ThreadData) {
 /// As of [`manycore_rlu_reader_lock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_reader_unlock(data: *mut ThreadData) -> c_int {
-    // SAFETY: the contract of this function is that of `member`.
+    // SAFETY: `data` is null or leads to the data of a thread that RLU_THREAD_INIT has begun
+    // (contract of this function).
     let member = unsafe { member_in_session(data, "RLU_READER_UNLOCK") };
     let is_done = member.leave();
     // SAFETY: `data` is not null, or there would be no member.
@@ -276,7 +278,8 @@ pub unsafe extern "C" fn manycore_rlu_reader_unlock(data: *mut ThreadData) -> c_
 /// As of [`manycore_rlu_reader_lock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_abort(data: *mut ThreadData) {
-    // SAFETY: the contract of this function is that of `member`.
+    // SAFETY: `data` is null or leads to the data of a thread that RLU_THREAD_INIT has begun
+    // (contract of this function).
     unsafe { member_in_session(data, "RLU_ABORT") }.abort();
 }
 
@@ -358,7 +361,8 @@ pub unsafe extern "C" fn manycore_rlu_free(data: *mut ThreadData, object: *mut c
     let Some(object) = NonNull::new(object.cast()) else { return 1 };
     let member = match data.is_null() {
         true => process::current(),
-        // SAFETY: the contract of this function is that of `member`.
+        // SAFETY: `data` is null or leads to the data of a thread that RLU_THREAD_INIT has begun
+        // (contract of this function).
         false => core::ptr::from_mut(unsafe { member(data, "RLU_FREE") }),
     };
     // SAFETY: null, or the member of this thread, which no other function uses now.
@@ -476,7 +480,8 @@ pub unsafe extern "C" fn manycore_rlu_deref(
 /// As of [`manycore_rlu_reader_lock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_flush(data: *mut ThreadData) -> Status {
-    // SAFETY: the contract of this function is that of `member`.
+    // SAFETY: `data` is null or leads to the data of a thread that RLU_THREAD_INIT has begun
+    // (contract of this function).
     let member = unsafe { member(data, "manycore_rlu_flush") };
     if member.is_open() {
         return Status::Busy;

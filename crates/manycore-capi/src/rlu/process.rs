@@ -267,7 +267,7 @@ impl Member {
 
     #[cold]
     fn back_off(&mut self, conflict: Conflict) {
-        // SAFETY: the callers have ended the session.
+        // SAFETY: `leave` and `abort`, which call this, have ended the session.
         unsafe { self.handle.back_off(conflict, self.attempts) };
         self.attempts += 1;
     }

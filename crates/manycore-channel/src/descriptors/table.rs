@@ -348,7 +348,7 @@ impl<'m, L: Copy, C: Fn(L)> Table<'m, L, C> {
             // Relaxed: if the slot has been taken and put back meanwhile, the count shows it.
             let next = self.slots[number as usize].next.load(Ordering::Relaxed);
             let changed = (head & !LOW) | u64::from(next);
-            // Acquire: as above.
+            // Acquire, also on failure: partner of the Release in `put`.
             let taken = self.free.compare_exchange_weak(
                 head,
                 changed,

@@ -76,7 +76,8 @@ impl Worker {
             if slot.is_null() {
                 self.sleep();
             }
-            // SAFETY: taken out, and not answered.
+            // SAFETY: the slot was taken out of the queue and is not answered yet, so that its
+            // caller waits.
             while let Some(call) = unsafe { slot.as_ref() } {
                 let this = slot;
                 slot = Queue::<Calls>::after(call);
@@ -97,13 +98,13 @@ impl Worker {
 
 fn slot(number: usize) -> *mut Slot {
     let slot = Box::into_raw(Box::<Slot>::default());
-    // SAFETY: no other thread has it.
+    // SAFETY: the slot is new, and no other thread has it.
     unsafe { (*slot).write(&call(number), Kind::Waits) };
     slot
 }
 
 fn free(slot: *mut Slot) {
-    // SAFETY: from `slot`, and answered.
+    // SAFETY: `slot` has made it by a box; it is answered, and no thread has it any more.
     drop(unsafe { Box::from_raw(slot) });
 }
 
@@ -191,7 +192,7 @@ fn a_call_is_cancelled() {
             free(slot);
         });
         loop {
-            // SAFETY: in the queue, and not noted.
+            // SAFETY: the slot was in the queue, and its caller waits until that is noted.
             if let Some(call) = unsafe { worker.cancelled.take().as_ref() } {
                 assert!(call.is_cancelled() && Queue::<Cancelled>::after(call).is_null());
                 call.note_cancelled();
@@ -354,7 +355,7 @@ fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
         let noted = ends_for_handlers.clone();
         let executor = thread::spawn(move || {
             let slot = std::ptr::with_exposed_provenance_mut::<Slot>(address);
-            // SAFETY: sent here, and answered below.
+            // SAFETY: this thread has sent the slot, which stays until it is answered, below.
             unsafe { (*slot).note_part() };
             // A handler runs. It must find the caller in a sleep that the handler ends.
             while noted.load(Ordering::Relaxed) == 0 {
@@ -390,19 +391,20 @@ fn no_signal_comes_for_a_call_that_is_over() {
         let other = next.clone();
         let worker = thread::spawn(move || {
             let slot = std::ptr::with_exposed_provenance_mut::<Slot>(address);
-            // SAFETY: sent here, and answered below.
+            // SAFETY: this thread has sent the slot, which stays until it is answered, below.
             let of = unsafe { &*slot };
             // SeqCst: as the worker does it.
             of.executor.store(7, Ordering::SeqCst);
             of.released();
-            // SAFETY: no signal is being sent.
+            // SAFETY: once `released` has returned, no signal is being sent; the checker reports
+            // one that is.
             other.0.with_mut(|note| unsafe { *note += 1 });
             execute(slot);
         });
         // SAFETY: the caller's own, which stays until it is answered.
         let of = unsafe { &*slot };
         assert!(of.cancel());
-        // SAFETY: the worker is in the call.
+        // SAFETY: `signal` calls this only while the worker is in the call, which waits for this.
         of.signal(|executor| next.0.with_mut(|note| unsafe { *note += executor }));
         answered(slot);
         worker.join().unwrap();

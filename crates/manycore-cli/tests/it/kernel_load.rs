@@ -195,7 +195,7 @@ fn a_load_that_fails_says_why() {
     let picture = place.path().join("a.svg");
     let what = ["forks", "--processes", "4", "--mix", "files:1", "--time", "50ms", "-q"];
     let mut few = bench(&[&what[..], &["--plot", picture.to_str().unwrap()]].concat());
-    // SAFETY: a system call, in the child.
+    // SAFETY: between fork and exec the closure makes system calls only.
     unsafe {
         few.pre_exec(|| {
             let none = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
@@ -222,7 +222,7 @@ fn as_user(user: u32, arguments: &[&str], place: &Path) -> Command {
 }
 
 fn is_root() -> bool {
-    // SAFETY: no arguments, and no failure.
+    // SAFETY: the call takes no arguments, and changes nothing in memory.
     let is_root = unsafe { libc::geteuid() } == 0;
     if !is_root {
         io::stderr().write_all(b"skipped: only root can become somebody else\n").unwrap();
@@ -242,7 +242,7 @@ fn a_load_that_may_not_be_so_large_says_so() {
     {
         let mut command =
             as_user(LONELY, &[&[what, number, "64"][..], &SHORT].concat(), place.path());
-        // SAFETY: a system call, in the child.
+        // SAFETY: between fork and exec the closure makes system calls only.
         unsafe {
             command.pre_exec(|| {
                 let few = libc::rlimit { rlim_cur: 16, rlim_max: 16 };

@@ -137,7 +137,7 @@ fn forbid_perf(command: &mut Command) {
         };
         if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
-    // SAFETY: it makes system calls only.
+    // SAFETY: between fork and exec `forbid` makes system calls only.
     unsafe { command.pre_exec(forbid) };
 }
 

@@ -32,7 +32,7 @@ fn under(way: &[&str], program: impl AsRef<std::ffi::OsStr>) -> Command {
 /// Starts a command, and waits until its program reports that it is ready. If the test fails, the
 /// command is ended.
 fn ready(command: &mut Command) -> (Child, Lines<BufReader<ChildStdout>>) {
-    // SAFETY: a system call, in the child.
+    // SAFETY: between fork and exec the closure makes system calls only.
     unsafe {
         command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);

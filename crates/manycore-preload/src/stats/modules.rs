@@ -109,7 +109,7 @@ pub fn copy(old: &Mapping, new: &Mapping) {
         to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
     }
     new.header.paths.store(words, Ordering::Relaxed);
-    // Release: as in `add`.
+    // Release: partner of the Acquires in `modules` and in the command, as in `add`.
     new.header.modules.store(noted.len() as u32, Ordering::Release);
 }
 

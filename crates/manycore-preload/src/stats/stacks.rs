@@ -41,7 +41,7 @@ pub fn here(mapping: &Mapping, caller: usize, depth: usize) -> u32 {
 pub fn of_lock(mapping: &Mapping, caller: usize) -> u32 {
     let Some(slab) = super::slab() else { return here(mapping, caller, FRAMES_OF_LOCK) };
     let end: usize;
-    // SAFETY: reads a register.
+    // SAFETY: copies the stack pointer into another register, and accesses no memory.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         asm!("mov {}, rsp", out(reg) end, options(nomem, nostack, preserves_flags));
@@ -86,7 +86,8 @@ fn remember(recent: &Recent, number: u32, stack: &Stack, end: usize) {
     let is_whole = number != 0 && stack.found > 0 && places.iter().all(is_near);
     // Stored first and last: a signal handler in between finds the old stack, none, or the new one.
     recent.stack.store(0, Ordering::Relaxed);
-    // SeqCst: keeps the compiler from moving the stores on either side, for such a handler.
+    // SeqCst, for the compiler only: the stores stay on their sides. Partner: the loads of such a
+    // handler, which runs in this thread.
     compiler_fence(Ordering::SeqCst);
     recent.caller.store(stack.frames[0], Ordering::Relaxed);
     recent.end.store(end as u64, Ordering::Relaxed);
@@ -94,7 +95,8 @@ fn remember(recent: &Recent, number: u32, stack: &Stack, end: usize) {
     for (to, place) in recent.places.iter().zip(places) {
         to.store(place.wrapping_sub(end) as u32, Ordering::Relaxed);
     }
-    // SeqCst: keeps the compiler from moving the stores on either side, for such a handler.
+    // SeqCst, for the compiler only: the stores stay on their sides. Partner: the loads of such a
+    // handler, which runs in this thread.
     compiler_fence(Ordering::SeqCst);
     recent.stack.store(if is_whole { number } else { 0 }, Ordering::Relaxed);
 }
@@ -143,8 +145,8 @@ fn append(mapping: &Mapping, frames: &Frames, most: usize) -> Option<u32> {
 /// Called in the child of a fork: copies the stacks to its own mapping.
 pub fn forked(old: &Mapping, new: &Mapping) {
     NUMBERS.forked();
-    // Acquire: as in the command. The parent may have kept more of them since, in memory that this
-    // process does not have.
+    // Acquire: partner of the Release in `append`. The parent may have kept more of them since, in
+    // memory that this process does not have.
     let kept = old.header.stacks.load(Ordering::Acquire);
     let kept = kept.min(room::capacity(Part::Stacks) as u32);
     for (from, to) in old.stacks.iter().zip(new.stacks.iter()).take(kept as usize) {
@@ -153,6 +155,6 @@ pub fn forked(old: &Mapping, new: &Mapping) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
-    // Release: as in `append`.
+    // Release: partner of the command's Acquire, as in `append`.
     new.header.stacks.store(kept, Ordering::Release);
 }

@@ -63,7 +63,7 @@ pub fn cpu() -> u32 {
 /// The calling thread's CPU time, in nanoseconds.
 pub fn cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec, here.
+    // SAFETY: the kernel writes one timespec, into `time`.
     unsafe { asked!(Sysno::clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -71,7 +71,7 @@ pub fn cpu_ns() -> u64 {
 /// Notes the calling thread's name.
 pub fn note_name(place: &[AtomicU64; 2]) {
     let mut name = [0_u8; 16];
-    // SAFETY: the kernel writes at most sixteen bytes, here.
+    // SAFETY: the kernel writes at most sixteen bytes, which `name` has.
     unsafe { asked!(Sysno::prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
     store_bytes(place, &name);
 }

@@ -146,7 +146,7 @@ fn cpu_ns(thread: u32) -> Option<u64> {
     // and "scheduled time".
     let clock = !(thread as i32) << 3 | 4 | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec, here.
+    // SAFETY: the kernel writes one timespec, into `time`.
     let done = unsafe { raw_syscall!(Sysno::clock_gettime, clock, &raw mut time) };
     Errno::from_ret(done).ok()?;
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)

@@ -98,7 +98,8 @@ extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
     if address != 0 && (stack.found > 0 || address == walk.caller) {
         stack.frames[stack.found] = address;
         if let Some(place) = stack.places.get_mut(stack.found) {
-            // SAFETY: the context is the one that the unwinder has passed.
+            // SAFETY: `context` is the one that the unwinder has passed to this callback, and it is
+            // valid during the call.
             let frame = unsafe { _Unwind_GetCFA(context) };
             // On x86-64 a call leaves its return address right below the frame to which it returns.
             // On AArch64 the called function keeps it anywhere.

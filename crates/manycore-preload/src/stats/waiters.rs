@@ -53,6 +53,6 @@ pub fn forked(old: &Mapping, new: &Mapping) {
     for (from, to) in old.sites.iter().zip(new.sites.iter()).take(kept as usize) {
         fill_in(to, from.record.load(Ordering::Relaxed), from.stack.load(Ordering::Relaxed));
     }
-    // Release: as in `append`.
+    // Release: partner of the command's Acquire, as in `append`.
     new.header.sites.store(kept, Ordering::Release);
 }

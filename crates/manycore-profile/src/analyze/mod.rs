@@ -8,7 +8,7 @@
 //! | [`run_analysis`] | over time, by thread, which thread waited for which, in which order |
 //! | [`cpu_samples`] | what threads did while they were on a CPU, from sampled stacks |
 //! | [`futex`] | waits for words of the program's own, which the kernel has seen |
-//! | [`offloaded_calls`] | system calls that other threads executed, and those that were left in place |
+//! | [`offloaded_calls`] | system calls that other threads executed, and those left in place |
 //! | `finding`, `advice` | what a profile says, in a sentence; what would help |
 //! | [`mod@assemble`] | all of these, put together |
 //! | [`live`] | pictures of a program that runs: until now, and in the last interval |

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `observe` | the loop: start, poll, read, [`assemble`](crate::analyze::assemble::assemble) |
 //! | [`kernel_only`] | the same of what runs already, by the kernel's side alone |
-//! | [`directory`], [`entry`], `private_dir`, [`namespaces`] | where processes write, and which have ended |
+//! | [`directory`], [`entry`], `private_dir` | where processes write, and by which names |
+//! | [`namespaces`] | processes of an inner PID namespace |
 //! | `poll`, [`process_tree`], [`mapped_files`] | what is seen of processes while they live |
 //! | [`kernel_side`] | what the kernel says meanwhile |
 //! | `cache_misses`, `model_events` | counters of the processor |

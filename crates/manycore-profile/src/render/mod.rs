@@ -3,7 +3,9 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`table`] | the whole of it for a terminal, of `lock_table`, [`kernel_table`], [`system_calls`], `cpu_time`, `advice` |
+//! | [`table`] | the whole of it for a terminal, from the next modules |
+//! | `lock_table`, [`kernel_table`] | locks of the program, and of the kernel |
+//! | [`system_calls`], `cpu_time`, `advice` | calls; the time on CPUs; what would help |
 //! | [`page`] | one HTML file that shows everything and loads nothing |
 //! | [`folded`] | stacks in lines, as flame graph programs read them |
 //! | [`fn@pprof::pprof`], [`firefox`] | stacks as pprof and Firefox's profiler read them |

@@ -29,7 +29,7 @@ impl Synthetic {
         let path = directory.join(format!("{pid}-1.stats"));
         let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
         file.set_len(size_of::<Mapping>() as u64).unwrap();
-        // SAFETY: no other thread has the file.
+        // SAFETY: the test has just made the file, and no other process changes it.
         let map = unsafe { MmapMut::map_mut(&file).unwrap() };
         let this = Self { map, path };
         let header = &this.get().header;

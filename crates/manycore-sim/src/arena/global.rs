@@ -75,7 +75,8 @@ unsafe impl GlobalAlloc for Hook {
         }
         let block = in_arena(heap, layout);
         if !block.is_null() {
-            // SAFETY: just allocated, of this size.
+            // SAFETY: the arena has just allocated the block with at least this size, and no other
+            // code has it.
             unsafe { block.write_bytes(0, layout.size()) };
         }
         block
@@ -122,7 +123,8 @@ pub(crate) fn lasting(bytes: usize) -> Option<NonNull<u8>> {
     // SAFETY: `simulated` has set the heap, which is valid as long as it is set, and only simulated
     // code on this thread uses it. The memory is not counted as in use: it ends with the heap.
     let block = host(|| unsafe { (*heap).allocate(layout) }).expect("simulated memory");
-    // SAFETY: just allocated, of this size.
+    // SAFETY: the arena has just allocated the block with at least this size, and no other code has
+    // it.
     unsafe { block.write_bytes(0, bytes) };
     Some(block)
 }

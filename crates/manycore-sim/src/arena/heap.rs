@@ -205,7 +205,7 @@ mod tests {
         let large = layout(LARGEST + 1, 8);
         let pages = heap.allocate(large).unwrap();
         assert_eq!(heap.in_use(), 32 + (LARGEST + 1).next_multiple_of(PAGE));
-        // SAFETY: allocated above, and no code uses it.
+        // SAFETY: `heap` has allocated the block in this test, and no code uses it.
         unsafe { heap.free(pages.as_ptr(), large) };
         assert_eq!(heap.in_use(), 32);
     }

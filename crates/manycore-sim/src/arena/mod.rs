@@ -135,7 +135,8 @@ pub(crate) fn map(address: usize, size: usize) -> Option<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let fixed = if address == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
-    // SAFETY: new memory, which replaces nothing.
+    // SAFETY: the mapping replaces no other: at a wanted address that is in use,
+    // `MAP_FIXED_NOREPLACE` makes the call fail.
     let mapped = unsafe { libc::mmap(wanted, size, protection, flags, -1, 0) };
     if mapped == libc::MAP_FAILED { None } else { NonNull::new(mapped.cast()) }
 }

@@ -315,7 +315,7 @@ impl std::error::Error for FailingSchedule {}
 /// CPU time of the calling thread of the host.
 fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes a time there.
+    // SAFETY: the kernel writes one timespec, into `time`.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

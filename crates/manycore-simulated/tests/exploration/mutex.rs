@@ -66,7 +66,7 @@ fn program<L: PlainLock + 'static>(threads: u32, rounds: u32) -> impl Fn() {
             acquired.count() as u32
         });
         counter.lock.acquire();
-        // SAFETY: the lock is held.
+        // SAFETY: the lock is held, and keeps other threads away.
         assert_eq!(counter.value.with(|value| unsafe { *value }), counts.iter().sum::<u32>());
         // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { counter.lock.release() };

@@ -83,7 +83,7 @@ fn look<C: Clock>(handle: &mut Handle<'_, C>, counter: Link<u32>) -> u32 {
 /// An object.
 fn zero<C: Clock>(domain: &Domain<C>) -> Link<u32> {
     let mut handle = domain.register();
-    // SAFETY: a session, from begin to end.
+    // SAFETY: the session ends in this block, and what it has found stays until then.
     unsafe {
         handle.begin(View::Latest);
         let zero = handle.alloc(0);

@@ -76,7 +76,7 @@ manycore_simulated::for_each_rw_lock!(tests);
 /// `phase-rw` with readers that pass waiting writers, as a program's own lock may want it.
 struct ReadersFirst(PhaseRw);
 
-// SAFETY: as `PhaseRw`.
+// SAFETY: the lock inside, a `PhaseRw`, excludes and orders as `RawRwLock` requires.
 unsafe impl RawRwLock for ReadersFirst {
     const INFO: LockInfo = <PhaseRw as RawRwLock>::INFO;
 

@@ -138,7 +138,7 @@ pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> 
     move || {
         let domain = domain();
         let mut handle = domain.register();
-        // SAFETY: a session, from begin to end.
+        // SAFETY: the session ends in this block, and what it has found stays until then.
         let root = unsafe {
             handle.begin(View::Latest);
             let leaf = handle.alloc(0);
@@ -156,7 +156,7 @@ pub fn leaves<M: Sessions>(domain: impl Fn() -> M, view: View, changes: u32) -> 
                 }
                 // Judged when the session is over: to end one, which a failure would have to, may
                 // take a while.
-                // SAFETY: a session, from begin to end.
+                // SAFETY: the session ends in this block, and what it has found stays until then.
                 let (number, leaf, again) = unsafe {
                     handle.begin(view);
                     let root = &*handle.deref(root);
@@ -179,7 +179,7 @@ pub fn freed<M: Sessions>(domain: impl Fn() -> M) -> impl Fn() {
     move || {
         let domain = domain();
         let moments = AtomicU32::new(0);
-        // SAFETY: a session, from begin to end.
+        // SAFETY: the session ends in this block, and what it has found stays until then.
         let (root, object) = unsafe {
             let mut handle = domain.register();
             handle.begin(View::Latest);

@@ -9,12 +9,12 @@ use manycore_simulated::{RawRwLock, lock};
 #[repr(align(128))]
 struct Shared(UnsafeCell<[u64; 2]>);
 
-// SAFETY: touched with the lock held.
+// SAFETY: the numbers are only touched with the lock held.
 unsafe impl Sync for Shared {}
 
 impl Shared {
     fn look(&self, work: u64) {
-        // SAFETY: the lock is held.
+        // SAFETY: the lock is held, and keeps other threads away.
         let look = || self.0.with(|numbers| unsafe { *numbers });
         let before = look();
         thread::compute(work);

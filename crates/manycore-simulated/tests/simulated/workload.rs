@@ -10,7 +10,7 @@ use manycore_simulated::sync::tuning;
 #[repr(align(128))]
 struct Shared(UnsafeCell<[u64; 2]>);
 
-// SAFETY: touched with the lock held.
+// SAFETY: the numbers are only touched with the lock held.
 unsafe impl Sync for Shared {}
 
 /// What a thread does between two acquisitions.

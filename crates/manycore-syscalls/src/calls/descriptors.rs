@@ -46,7 +46,7 @@ unsafe fn close_found(fd: c_int, found: Result<Held, Outcome>) -> c_int {
             return unsafe { real::close(fd) };
         }
     };
-    // SAFETY: no argument is a pointer.
+    // SAFETY: no argument is a pointer, so that the kernel accesses no memory by this call.
     match unsafe { moved::with(held, shape, libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
@@ -155,7 +155,7 @@ pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
 /// See [`close`].
 pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup).makes();
-    // SAFETY: no argument is a pointer.
+    // SAFETY: no argument is a pointer, so that the kernel accesses no memory by this call.
     let made = match unsafe { moved::on(fd, shape, libc::SYS_dup, [fd as usize, 0, 0, 0, 0, 0]) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
@@ -199,7 +199,7 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, to: c_int) -> c_int {
 unsafe fn dup2_of(fd: c_int, to: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup2);
     let args = [fd as usize, to as usize, 0, 0, 0, 0];
-    // SAFETY: no argument is a pointer.
+    // SAFETY: no argument is a pointer, so that the kernel accesses no memory by this call.
     let made = match unsafe { moved::on(fd, shape, libc::SYS_dup2, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
@@ -237,7 +237,7 @@ pub unsafe extern "C-unwind" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
 unsafe fn dup3_of(fd: c_int, to: c_int, flags: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup3);
     let args = [fd as usize, to as usize, flags as usize, 0, 0, 0];
-    // SAFETY: no argument is a pointer.
+    // SAFETY: no argument is a pointer, so that the kernel accesses no memory by this call.
     let made = match unsafe { moved::on(fd, shape, libc::SYS_dup3, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {

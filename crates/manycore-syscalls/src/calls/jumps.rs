@@ -52,7 +52,7 @@ extern "C" fn close_by_number(_number: c_long, fd: c_int) -> c_long {
     if is_ours(fd) {
         return not_open().into();
     }
-    // SAFETY: `close` takes a number only.
+    // SAFETY: `close` takes a number only, and accesses no memory.
     let close = || unsafe { raw_syscall!(Sysno::close, fd) };
     moved::result(descriptors::closing(fd, close).cast_signed()) as c_long
 }

@@ -66,7 +66,7 @@ pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_i
     let route = descriptors::new_route(Function::Socket);
     let args = [domain as usize, kind as usize, protocol as usize, 0, 0, 0];
     let call = Call { number: libc::SYS_socket as usize, args };
-    // SAFETY: no argument is a pointer.
+    // SAFETY: no argument is a pointer, so that the kernel accesses no memory by this call.
     let fd = unsafe {
         match make(route, Shape::quick(Function::Socket).makes(), call) {
             Some(answer) => moved::result(answer) as c_int,

@@ -69,7 +69,7 @@ fn is_of_own_threads(path: &[u8]) -> bool {
 }
 
 fn is_own_number(text: &[u8]) -> bool {
-    // SAFETY: takes no arguments.
+    // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
     let own = || unsafe { raw_syscall!(Sysno::getpid) };
     str::from_utf8(text).ok().and_then(|text| text.parse().ok()).is_some_and(|n: usize| n == own())
 }

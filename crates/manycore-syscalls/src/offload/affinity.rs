@@ -172,11 +172,11 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let followed = std::panic::catch_unwind(follow);
-            // SAFETY: ends the child.
+            // SAFETY: ends the child without running any other code of the process.
             unsafe { libc::_exit(i32::from(followed.is_err())) };
         }
         let mut status = 0;
-        // SAFETY: the kernel writes a number.
+        // SAFETY: the kernel writes one number, into `status`.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0);
     }

@@ -95,7 +95,8 @@ fn whole<R>(change: impl FnOnce() -> R) -> R {
     let stripe = &CHANGING[cpu::current() as usize % STRIPES].0;
     let mut since = None;
     loop {
-        // SeqCst, both: either this sees the fork, or the fork sees this.
+        // SeqCst, both: partners of the two in `before_fork`: either this sees the fork, or the fork
+        // sees this.
         stripe.fetch_add(1, Ordering::SeqCst);
         if FORKING.load(Ordering::SeqCst) == 0 || has_waited(&mut since) {
             break;
@@ -118,11 +119,12 @@ fn has_waited(since: &mut Option<u64>) -> bool {
 
 /// Waits before a fork until no change is half done.
 pub fn before_fork() {
-    // SeqCst: as in `whole`.
+    // SeqCst: partner of the load in `whole`.
     FORKING.fetch_add(1, Ordering::SeqCst);
     let mut since = None;
     for stripe in &CHANGING {
-        // SeqCst: as in `whole`; acquires what was changed.
+        // SeqCst: partner of the first addition in `whole`; it also acquires from the Release there,
+        // for what was changed.
         while stripe.0.load(Ordering::SeqCst) != 0 && !has_waited(&mut since) {
             hint::yield_now();
         }
@@ -179,7 +181,7 @@ const NUMBERS_MIN: u64 = 256;
 /// have too few.
 fn numbers() -> Option<core::ops::Range<u64>> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the structure.
+    // SAFETY: the kernel writes one `rlimit`, into `limit`.
     unsafe { raw_syscall!(Sysno::prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
     let limit = limit.rlim_cur;
     (limit >= NUMBERS_MIN).then(|| NUMBERS_FROM.min(limit / 4 * 3)..limit / 8 * 7)
@@ -259,15 +261,15 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             forked();
-            // SAFETY: touches no memory.
+            // SAFETY: `fcntl` with this command takes numbers only.
             let is_open = |fd: &i32| unsafe { libc::fcntl(*fd, libc::F_GETFD) } >= 0;
             let left = (begin..begin + 8).filter(is_open).count();
-            // SAFETY: ends the child.
+            // SAFETY: ends the child without running any other code of the process.
             unsafe { libc::_exit(left as i32) };
         }
         after_fork();
         let mut status = 0;
-        // SAFETY: the kernel writes a number.
+        // SAFETY: the kernel writes one number, into `status`.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert!(libc::WIFEXITED(status), "{status}");
         libc::WEXITSTATUS(status)

@@ -50,7 +50,7 @@
 //! - A thread that makes a call that needs another thread makes that, with `pthread_create`, which
 //!   allocates; threads that execute calls make none. A call out of a signal handler, which may
 //!   have interrupted `malloc`, is therefore left in place if there is no thread for it yet:
-//!   [`CreateThread`] has to refuse.
+//!   [`CreateThread`](settings::CreateThread) has to refuse.
 //! - The affinity masks of the process' first thread and of those that make calls are obeyed, from
 //!   a second after they were changed; where that is one CPU for both, calls are left in place
 //!   until a thread with more looks. A call that waits already is not followed.

@@ -198,8 +198,8 @@ impl Ring {
         let fits = self.put(entry);
         unlock(&self.submitting);
         if fits {
-            // SeqCst: the entry is published before the flag is read; the kernel's thread sets the
-            // flag, and checks again, before it sleeps.
+            // SeqCst: the entry is published before the flag is read. Partner: the kernel's barrier
+            // between setting the flag and checking for entries again, before its thread sleeps.
             fence(Ordering::SeqCst);
             // Relaxed: ordered by the fence.
             if self.word(self.offsets.submission.flags).load(Ordering::Relaxed) & NEED_WAKEUP != 0 {
@@ -212,7 +212,7 @@ impl Ring {
     fn put(&self, entry: &Entry) -> bool {
         let offsets = &self.offsets.submission;
         let tail = self.word(offsets.tail).load(Ordering::Relaxed); // Relaxed: written under the lock
-        // Acquire: the kernel has read the entries before this.
+        // Acquire: partner of the kernel's Release, before which it has read the entries.
         let head = self.word(offsets.head).load(Ordering::Acquire);
         // Relaxed: completions only make it less.
         if tail.wrapping_sub(head) >= self.offsets.submissions
@@ -226,7 +226,7 @@ impl Ring {
         // entry, and the lock is held.
         unsafe { *self.entries.add(at as usize) = *entry };
         self.word(offsets.array + 4 * at).store(at, Ordering::Relaxed); // Relaxed: released next
-        // Release: the entry, for the kernel.
+        // Release: partner of the kernel's Acquire, for the entry.
         self.word(offsets.tail).store(tail.wrapping_add(1), Ordering::Release);
         true
     }
@@ -250,7 +250,7 @@ impl Ring {
         }
         let offsets = &self.offsets.completion;
         let mut head = self.word(offsets.head).load(Ordering::Relaxed); // Relaxed: written under the lock
-        // Acquire: the completions that the kernel wrote before.
+        // Acquire: partner of the kernel's Release, for the completions that it wrote before.
         while head != self.word(offsets.tail).load(Ordering::Acquire) {
             let at = head & (self.offsets.completions - 1);
             // SAFETY: the place is below the number of mapped completions, the kernel has written
@@ -263,7 +263,7 @@ impl Ring {
                     .add(at as usize)
             };
             head = head.wrapping_add(1);
-            // Release: it has been read.
+            // Release: partner of the kernel's Acquire: the completion has been read.
             self.word(offsets.head).store(head, Ordering::Release);
             self.in_flight.fetch_sub(1, Ordering::Relaxed); // Relaxed: as in `put`
             done(&completion);
@@ -273,7 +273,7 @@ impl Ring {
     }
 
     fn enter(&self, flags: u32) {
-        // SAFETY: the call takes numbers only.
+        // SAFETY: the call takes numbers only, and accesses no memory of ours.
         unsafe { raw_syscall!(Sysno::io_uring_enter, self.descriptor, 0, 0, flags, 0, 0) };
     }
 }

@@ -94,11 +94,11 @@ mod tests {
             if child == 0 {
                 family.forked();
                 family.page().next_cpu();
-                // SAFETY: ends the child.
+                // SAFETY: ends the child without running any other code of the process.
                 unsafe { libc::_exit(0) };
             }
             let mut status = 0;
-            // SAFETY: the kernel writes a number.
+            // SAFETY: the kernel writes one number, into `status`.
             assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         }
         assert_eq!(family.page().next_cpu(), first + 4);

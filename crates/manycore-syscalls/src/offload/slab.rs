@@ -54,7 +54,7 @@ impl<T: Zeroed, const LENGTH: usize> Slab<T, LENGTH> {
     where
         T: Sync,
     {
-        // Acquire: as in `get`.
+        // Acquire: partner of the Release in `map`.
         (!self.first.load(Ordering::Acquire).is_null()).then(|| self.get()).flatten()
     }
 

@@ -76,7 +76,8 @@ impl Feed {
         listen: impl FnOnce(i32) -> bool,
         say: fn(&[&[u8]]),
     ) -> Option<&Ring> {
-        // Acquire: as in `ring`. Relaxed: only one goes on.
+        // Acquire on failure: partner of the Release in `start`, for the ring. Relaxed on success:
+        // only one thread goes on.
         match self.state.compare_exchange(NEW, STARTING, Ordering::Relaxed, Ordering::Acquire) {
             Ok(_) => self.start(cpu, has_worker, listen, say),
             // Another sets it up: this call goes to the pool.
@@ -119,7 +120,8 @@ impl Feed {
             }
             Err(errno) => {
                 say_refused(errno, say);
-                self.state.store(FAILED, Ordering::Release); // Release: as above
+                // Release: partner of the Acquire in `ring`.
+                self.state.store(FAILED, Ordering::Release);
             }
         }
         self.ring()
@@ -175,7 +177,7 @@ impl Feed {
     /// Tells the pool's worker, which has this epoll descriptor, that it has to answer a caller
     /// that will sleep.
     pub fn enlist(&self, epoll: i32) {
-        self.sleepers.fetch_add(1, Ordering::SeqCst); // SeqCst: against the look in `attend`
+        self.sleepers.fetch_add(1, Ordering::SeqCst); // SeqCst: partner of the load in `attend`
         self.listen(epoll);
     }
 
@@ -195,7 +197,7 @@ impl Feed {
         if !self.reap() {
             hint::yield_now();
         }
-        // SeqCst: against `enlist`: a thread that comes later listens itself.
+        // SeqCst: partner of the addition in `enlist`: a thread that comes later listens itself.
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             self.listen(epoll);
         }

@@ -224,7 +224,7 @@ impl WorkerPool {
 /// The slot is the caller's to execute.
 unsafe fn execute(slot: &Slot, thread: u32) -> Reply {
     let order = slot.order();
-    // SeqCst: before `is_cancelled` is read, as `Slot::cancel` says.
+    // SeqCst: partner of the load in `Slot::signal`; before `is_cancelled` is read.
     slot.executor.store(thread, Ordering::SeqCst);
     let ends_at_once =
         || order.kind.ends_early() && (order.done > 0 || !is_non_blocking(order.call.args[0]));

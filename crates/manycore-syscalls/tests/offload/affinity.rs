@@ -9,7 +9,7 @@ use crate::rig::{MECHANISMS, Rig, cpus};
 
 /// Sets the mask of the process' first thread, as `taskset -p` does.
 fn give_first(cpus: &[u32]) {
-    // SAFETY: touches no memory.
+    // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
     give(unsafe { libc::getpid() }, cpus);
 }
 

@@ -38,7 +38,7 @@ pub unsafe extern "C-unwind" fn sleep(
     let far = libc::timespec { tv_sec: 1 << 30, tv_nsec: 0 };
     let limit = if never_restarts { &raw const far } else { std::ptr::null() };
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the calling thread's own.
+    // SAFETY: the word and the time outlive the call; `errno` is the calling thread's own.
     unsafe {
         match libc::syscall(libc::SYS_futex, word, operation, expected, limit) {
             -1 => *libc::__errno_location(),
@@ -133,7 +133,8 @@ impl Rig {
                 let [a, b, c, d, e, f] = call.args;
                 // SAFETY: what the test's arguments lead to outlives the call.
                 match unsafe { libc::syscall(number, a, b, c, d, e, f) } {
-                    // SAFETY: the calling thread's own.
+                    // SAFETY: `errno` is the calling thread's own, at the address that libc
+                    // returns.
                     -1 => -unsafe { *libc::__errno_location() } as isize,
                     result => result as isize,
                 }

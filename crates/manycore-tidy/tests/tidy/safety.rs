@@ -29,29 +29,47 @@ const EMPTY: &[&str] = &[
     "the same",
 ];
 
+/// What leaves out which clause of the contract it is.
+const UNNAMED: [&str; 2] = ["the contract of this function.", "the contract of this method."];
+
+/// No shorter reason says who keeps an invariant, and which one.
+const LENGTH_MIN: usize = 25;
+
 fn check(file: &Source) -> Vec<Finding> {
     missing(file).into_iter().chain(empty(file)).collect()
 }
 
 /// Reasons that say nothing.
 fn empty(file: &Source) -> Vec<Finding> {
-    let says_nothing = |line: &str| {
-        let (before, reason) = line.split_once("SAFETY:")?;
-        let reason = reason.trim_start().to_lowercase();
-        is_comment(before.trim_start()).then_some(())?;
-        EMPTY.iter().find(|phrase| reason.starts_with(*phrase))
+    let fault = |reason: &str| {
+        let reason = reason.to_lowercase();
+        let is_short = reason.chars().count() < LENGTH_MIN || UNNAMED.contains(&&*reason);
+        let phrase = EMPTY.iter().find(|phrase| reason.starts_with(*phrase));
+        phrase.map(|phrase| phrase.trim_end().to_owned()).or_else(|| is_short.then_some(reason))
     };
-    let numbered = file.lines.iter().enumerate();
-    numbered
-        .filter_map(|(index, line)| {
-            let phrase = says_nothing(line)?;
+    (0..file.lines.len())
+        .filter_map(|index| {
+            let says_nothing = fault(&reason(file, index)?)?;
             let advice = format!(
-                "name the invariant, and who keeps it or which clause of the contract: `{}` says neither",
-                phrase.trim_end()
+                "name the invariant, and who keeps it or which clause of the contract: \
+                 `{says_nothing}` says neither"
             );
             Some(Finding::new(&file.path, index + 1, advice))
         })
         .collect()
+}
+
+/// The reason that begins in a line, up to the comment's end or to another reason.
+fn reason(file: &Source, index: usize) -> Option<String> {
+    let (before, first) = file.lines[index].split_once("SAFETY:")?;
+    let before = before.trim();
+    let is_own_line = is_comment(before);
+    (is_own_line || before.ends_with(" //")).then_some(())?;
+    let further = file.lines[index + 1..].iter().map(|line| line.trim_start());
+    let further = further
+        .take_while(|line| is_own_line && is_comment(line) && !line.contains("SAFETY:"))
+        .map(|line| line.trim_start_matches('/'));
+    Some(std::iter::once(first).chain(further).collect::<String>().trim().to_owned())
 }
 
 fn missing(file: &Source) -> Vec<Finding> {
@@ -96,7 +114,10 @@ fn unchecked_code_names_its_invariant() {
 fn notices_a_missing_reason() {
     let lines = |path, text| crate::lines(check(&Source::new(path, text)));
     assert_eq!(lines("a.rs", "fn f() {\n    unsafe { g() }\n}"), [2]);
-    assert_eq!(lines("a.rs", "// SAFETY: so.\nlet a = 1;\nunsafe { g() }"), [3]);
+    assert_eq!(
+        lines("a.rs", "// SAFETY: `f` has acquired the lock.\nlet a = 1;\nunsafe { g() }"),
+        [3]
+    );
     assert_eq!(lines("a.rs", "// Sends.\nunsafe impl Send for A {}"), [2]);
     assert_eq!(lines("a.rs", "macro_rules! m { () => {\n unsafe { g() } } }"), [2]);
     assert_eq!(lines("a.rs", "fn f() {\n naked_asm!(\"ret\")\n}"), [2]);
@@ -106,13 +127,22 @@ fn notices_a_missing_reason() {
 #[test]
 fn accepts_a_reason() {
     let lines = |path, text| crate::lines(check(&Source::new(path, text)));
-    assert!(lines("a.rs", "// SAFETY: held.\nlet a =\n    unsafe { g() };").is_empty());
     assert!(
-        lines("a.rs", "// SAFETY: held,\n// and more.\n#[inline]\nunsafe impl Send for A {}")
+        lines("a.rs", "// SAFETY: this thread holds the lock.\nlet a =\n    unsafe { g() };")
             .is_empty()
     );
+    assert!(
+        lines(
+            "a.rs",
+            "// SAFETY: the lock is\n// held meanwhile.\n#[inline]\nunsafe impl Send for A {}"
+        )
+        .is_empty()
+    );
     assert!(lines("a.rs", "/// # Safety\nunsafe fn f();\n// unsafe { }").is_empty());
-    assert!(lines("a.c", "/* SAFETY: no operands. */\n__asm__(\"nop\");").is_empty());
+    assert!(
+        lines("a.c", "/* SAFETY: the instruction has no operands. */\n__asm__(\"nop\");")
+            .is_empty()
+    );
 }
 
 #[test]
@@ -123,6 +153,9 @@ fn notices_a_reason_that_says_nothing() {
     assert_eq!(lines("// SAFETY: likewise.\nunsafe { g() }"), [1]);
     assert_eq!(lines("// SAFETY: By the caller's word, it is there.\nunsafe { g() }"), [1]);
     assert_eq!(lines("// SAFETY: see `f`.\nunsafe { g() }"), [1]);
+    assert_eq!(lines("// SAFETY: it is held.\nunsafe { g() }"), [1]);
+    assert_eq!(lines("// SAFETY: it is held.\nunsafe { g() } // Something else."), [1]);
+    assert_eq!(lines("// SAFETY: the contract of\n// this function.\nunsafe { g() }"), [1]);
     assert!(lines("// SAFETY: seen by this thread only.\nunsafe { g() }").is_empty());
     assert!(lines("// SAFETY: the caller holds it, as above.\nunsafe { g() }").is_empty());
 }

@@ -302,7 +302,8 @@ impl<S: Structure<T>, T, Q: Queue, L: RawLock> Deferred<S, T, Q, L> {
     #[cold]
     fn sweep_own(&self) {
         if mutation!("ldu-sweep") {
-            // SAFETY: none: another thread may have the lock.
+            // SAFETY: this is unsound on purpose, as the mutation of a test: another thread may
+            // have the lock.
             return unsafe { self.shared.alone(|inner| self.drain_own(inner)) };
         }
         if self.shared.try_with(|inner| self.drain_own(inner)).is_none() {

@@ -29,7 +29,8 @@ impl PerCore {
     }
 }
 
-// SAFETY: an entry goes into one `Global`, which gives it out once; `take` asks each of them.
+// SAFETY: `push` puts an entry into one `Global`, which gives it out once, as `Queue` requires;
+// `take` asks all of them.
 unsafe impl Queue for PerCore {
     #[inline]
     unsafe fn push(&self, link: Link) {

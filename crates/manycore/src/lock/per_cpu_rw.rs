@@ -107,14 +107,15 @@ impl PerCpuRw {
         self.phases.acquire_read();
         // Relaxed: `phases` orders it before the next writer.
         self.counter().fetch_add(1, Ordering::Relaxed);
-        // SAFETY: `acquire_read`, three lines up, has acquired it in this thread.
+        // SAFETY: `acquire_read`, above, has acquired `phases` for reading in this thread.
         unsafe { RawRwLock::release_read(&*self.phases) };
     }
 
     /// Lets readers in, and the next writer.
     fn end_write(&self) {
         self.door.open();
-        // SAFETY: the caller holds it.
+        // SAFETY: the callers hold this lock for writing, or have failed to acquire it after
+        // `phases`: in both cases this thread has `phases`.
         unsafe { RawRwLock::release_write(&*self.phases) };
     }
 }

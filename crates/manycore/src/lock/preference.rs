@@ -33,7 +33,8 @@ macro_rules! raw_by_preference {
             }
         }
 
-        // SAFETY: each place that uses this macro argues that its lock excludes and orders.
+        // SAFETY: the `SAFETY` comment at each use of this macro argues that its lock excludes and
+        // orders.
         unsafe impl $crate::RawRwLock for $lock {
             const INFO: $crate::LockInfo = $info;
 

@@ -25,7 +25,7 @@
 //!     s.spawn(|| {
 //!         MUTEX.acquire();
 //!         DONE.store(true, Relaxed);
-//!         unsafe { MUTEX.release() }; // SAFETY: acquired above
+//!         unsafe { MUTEX.release() }; // SAFETY: acquired above, by this thread
 //!         CHANGED.signal();
 //!     });
 //!
@@ -38,10 +38,10 @@
 //!             MUTEX.release();
 //!         }
 //!         waiter.park(None);
-//!         unsafe { waiter.wake_next() }; // SAFETY: parked above
+//!         unsafe { waiter.wake_next() }; // SAFETY: `park` has seen the signal
 //!         MUTEX.acquire();
 //!     }
-//!     unsafe { MUTEX.release() }; // SAFETY: acquired above
+//!     unsafe { MUTEX.release() }; // SAFETY: acquired above, by this thread
 //! });
 //! ```
 //!

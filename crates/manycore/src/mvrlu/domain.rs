@@ -131,10 +131,10 @@ impl<C: Clock> Domain<C> {
     pub(super) fn enter_at_floor(&self, record: &Record) -> u64 {
         // Acquire: partner of the Release in `raise_floor`: for the commits up to the floor.
         let floor = self.floor.load(Ordering::Acquire);
-        // Acquire: as in `enter`.
+        // Acquire: partner of the Release in `advance`, as in `enter`.
         let epoch = self.periods.epoch.load(Ordering::Acquire).min(floor);
         self.periods.asymmetry.announce(|with_fence| record.enter(epoch, with_fence));
-        // SeqCst: as in `enter`.
+        // SeqCst: partner of `stamp` and `advance`, as in `enter`.
         self.periods.epoch.load(Ordering::SeqCst);
         // SeqCst: partner of `look`. A thread that has not seen this session enter has read this
         // floor or an earlier one before, and its watermark is not above it.

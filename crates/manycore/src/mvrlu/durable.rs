@@ -28,9 +28,11 @@ use crate::sync::{hint, mutation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemberId(*const Record);
 
-// SAFETY: it is an address; all threads share its target, and reach it only through the domain.
+// SAFETY: it is an address, of a record that all threads share and that is followed only by
+// functions of its domain.
 unsafe impl Send for MemberId {}
-// SAFETY: a shared reference gives the address only.
+// SAFETY: a shared reference gives the address only, which is followed only by functions of its
+// domain.
 unsafe impl Sync for MemberId {}
 
 /// An object that a session has locked to change or free it.
@@ -197,13 +199,13 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// A conflict, as of that method; the session has ended then, too.
     ///
     /// # Safety
     ///
-    /// As of that.
+    /// The session is open; it ends with this call.
     pub unsafe fn commit_at(&mut self) -> Result<Option<u64>, Conflict> {
-        // SAFETY: the contract of this function.
+        // SAFETY: the session is open (contract of this function, that of `commit`).
         unsafe { self.commit_at_with(|_| ()) }
     }
 

@@ -345,18 +345,21 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     #[inline]
     unsafe fn try_lock<T: Copy>(&mut self, link: Link<T>) -> Result<*mut T, Conflict> {
-        // SAFETY: session and object are there (contract of `RawSession::try_lock`).
+        // SAFETY: the session is open and has found the object (contract of
+        // `RawSession::try_lock`), which stays until its end.
         unsafe { self.lock(link) }
     }
 
     unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: session and object are there (contract of `RawSession::try_lock_const`).
+        // SAFETY: the session is open and has found the object (contract of
+        // `RawSession::try_lock_const`).
         unsafe { self.lock_bare(link, 0) }
     }
 
     #[inline]
     unsafe fn read_unlocked<T: Copy>(&mut self, link: Link<T>) -> Result<*const T, Conflict> {
-        // SAFETY: session and object are there (contract of `RawSession::read_unlocked`).
+        // SAFETY: the session is open and has found the object (contract of
+        // `RawSession::read_unlocked`).
         unsafe { self.look_unlocked(link) }
     }
 
@@ -367,7 +370,7 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
 
     #[inline]
     unsafe fn free<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: session and object are there (contract of `RawSession::free`).
+        // SAFETY: the session is open and has found the object (contract of `RawSession::free`).
         unsafe { self.lock_bare(link, FREED) }
     }
 
@@ -411,7 +414,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     }
 
     unsafe fn free_in_place<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: session and object are there (contract of `RawSession::free_in_place`).
+        // SAFETY: the session is open and has found the object (contract of
+        // `RawSession::free_in_place`).
         unsafe { self.lock_bare_of_kind(link, &InPlaceKindOf::<T>::KIND, FREED) }
     }
 

@@ -115,7 +115,7 @@ impl Pair {
     ///
     /// The pair is there.
     pub unsafe fn is_large(self) -> bool {
-        // SAFETY: the contract of this function.
+        // SAFETY: the pair is there (contract of this function).
         unsafe { self.lengths() }.size() > OWNED_MAX
     }
 
@@ -167,7 +167,7 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// In a session, which has the pair in a node if it commits. Once.
     pub(crate) unsafe fn claim_pair(&mut self, pair: Pair) {
-        // SAFETY: the pair was made just now.
+        // SAFETY: the pair was made in the lines above, so that its lengths are written.
         let kind = unsafe { pair.lengths() }.kind();
         self.kept.fresh.push((pair.0.as_ptr().cast(), kind));
     }

@@ -45,7 +45,7 @@ impl<C: Clock> Handle<'_, C> {
         link: Link<T>,
         flag: usize,
     ) -> Result<(), Conflict> {
-        // SAFETY: the contract of this function.
+        // SAFETY: the session is open, and has found the object (contract of this function).
         unsafe { self.lock_bare_of_kind(link, &KindOf::<T>::KIND, flag) }
     }
 
@@ -68,7 +68,8 @@ impl<C: Clock> Handle<'_, C> {
             core::ptr::null_mut()
         };
         // The data is copied in case that the session wants to change it after all.
-        // SAFETY: session and object are there (contract of this function).
+        // SAFETY: the session is open and has found the object (contract of this function), which
+        // stays until its end.
         unsafe { self.lock_with(link, kind, BARE | flag, again).map(|_| ()) }
     }
 
@@ -148,7 +149,8 @@ impl<C: Clock> Handle<'_, C> {
     #[inline]
     unsafe fn lockable<T>(&self, link: Link<T>) -> Result<*mut Version, Conflict> {
         debug_assert!(self.is_open, "an object is locked outside a session");
-        // SAFETY: the object is there (contract of this function).
+        // SAFETY: the session has found the object (contract of this function), which stays until
+        // its end.
         let newest = newest(unsafe { head(link) });
         // SAFETY: null, or a version that was found in this session, and so is not discarded before
         // its end.
@@ -191,7 +193,8 @@ impl<C: Clock> Handle<'_, C> {
         // SAFETY: `append` returns room for this many bytes, aligned to a line, in a segment that
         // only this writer fills.
         unsafe { place.write(VersionOf { header, data: UnsafeCell::new(data) }) };
-        // SAFETY: the object is there (contract of this function).
+        // SAFETY: the session has found the object (contract of this function), which stays until
+        // its end.
         if !exchange(unsafe { head(link) }, newest, place.cast()) {
             self.local().writer.take_back(kind.room());
             return Err(Conflict::Locked);

@@ -43,7 +43,8 @@ pub fn domain() -> &'static Domain {
 ///         });
 ///     });
 ///     reclaim::section(|guard| {
-///         let old = newest.swap(Box::into_raw(Box::new(String::from("second"))), Ordering::AcqRel);
+///         let second = Box::into_raw(Box::new(String::from("second")));
+///         let old = newest.swap(second, Ordering::AcqRel);
 ///         // SAFETY: from a box, and not reachable any more.
 ///         unsafe { guard.retire(old) };
 ///     });

@@ -64,7 +64,8 @@ impl<'d> QsbrHandle<'d> {
 
     /// As [`Handle::synchronize`]; the thread is quiescent.
     pub fn synchronize(&mut self) {
-        // SAFETY: there are none, by the type; a forgotten guard protects nothing.
+        // SAFETY: no guard of this handle exists, since a guard borrows it and it is borrowed
+        // mutably here; a forgotten guard protects nothing.
         unsafe { self.synchronize_shared() };
     }
 

@@ -235,7 +235,7 @@ impl Slot {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        // SAFETY: `&mut self`: no thread has the record.
+        // SAFETY: `&mut self`: the domain is being dropped, and no other thread has the record.
         let own = unsafe { self.own() };
         debug_assert!(!own.has_garbage(), "taken by the domain's end");
         let spare = own.spare.get();

@@ -9,7 +9,8 @@ use super::handle::{Guard, Handle};
 use super::nodes::are_kept;
 
 impl Guard<'_> {
-    /// A new node, made in a section of the domain, which is [for such nodes](Domain::of_nodes).
+    /// A new node, made in a section of the domain, which is
+    /// [for such nodes](super::Domain::of_nodes).
     #[inline]
     pub(crate) fn node<T>(&self, value: T) -> UnpublishedNode<'_, T> {
         let place = if are_kept::<T>() {

@@ -248,7 +248,8 @@ unsafe impl<C: Clock> RawSession for Handle<'_, C> {
     }
 
     unsafe fn try_lock_const<T: Copy>(&mut self, link: Link<T>) -> Result<(), Conflict> {
-        // SAFETY: session and object are there (contract of `RawSession::try_lock_const`).
+        // SAFETY: the session is open and has found the object (contract of
+        // `RawSession::try_lock_const`).
         unsafe { self.lock_object(link, kind_of::<T>(), BARE).map(|_| ()) }
     }
 

@@ -27,7 +27,8 @@ impl<C: Clock> Handle<'_, C> {
         flags: usize,
     ) -> Result<*mut Header, Conflict> {
         debug_assert!(self.is_open, "an object is locked outside a session");
-        // SAFETY: session and object are there (contract of this function).
+        // SAFETY: the session is open and has found the object (contract of this function), which
+        // stays until its end.
         let head = unsafe { head(link) };
         let copy = copy_of(head);
         // SAFETY: null, or a copy that was found in a session, which stays until the session's end

@@ -318,7 +318,8 @@ impl<X: 'static> Dying<X> {
         if kind.drops {
             self.0.push((object, kind));
         } else {
-            // SAFETY: the contract of this function.
+            // SAFETY: no thread has the object any more, and pool and shared pool are those of its
+            // domain (contract of this function).
             unsafe { pool.end(object, kind, shared_pool) };
         }
     }

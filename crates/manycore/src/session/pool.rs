@@ -121,7 +121,8 @@ mod tests {
         let (mut one, mut other) = (Pool::new(), Pool::new());
         let objects: alloc::vec::Vec<_> = (0..1000).map(|_| one.take(24, &shared_pool)).collect();
         let bytes = shared_pool.bytes();
-        // SAFETY: taken above with this size from this shared pool, and not used.
+        // SAFETY: the loop has taken each of them from this shared pool, with this size, and no
+        // code uses them.
         objects.into_iter().for_each(|object| unsafe { other.give(object, 24, &shared_pool) });
         (0..740).for_each(|_| assert!(!one.take(24, &shared_pool).is_null()));
         assert_eq!(shared_pool.bytes(), bytes);

@@ -99,7 +99,8 @@ impl RetryQueues {
                 }
             }
         }
-        // SAFETY: not null, so made above; freed with `self` only, which the result borrows.
+        // SAFETY: a pointer that is not null was made by `queues`, by a box that is freed with
+        // `self` only, which the result borrows.
         unsafe { &*queues }
     }
 }
@@ -108,7 +109,8 @@ impl Drop for RetryQueues {
     fn drop(&mut self) {
         let queues = self.queues.load(Ordering::Relaxed); // Relaxed: no other thread is left
         if !queues.is_null() {
-            // SAFETY: from a box, see `queues`; guards borrow from `self`, and are gone.
+            // SAFETY: `queues` has made it by a box; guards borrow from `self`, so that none is
+            // left.
             drop(unsafe { Box::from_raw(queues) });
         }
     }

@@ -105,7 +105,8 @@ pub mod futex {
 pub mod clock {
     /// Now, in ticks of the kernel's counter.
     pub fn now() -> u64 {
-        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
+        // SAFETY: the program defines this symbol as declared above: it takes no arguments, and
+        // returns a number.
         unsafe { super::symbols::manycore_ticks() }
     }
 
@@ -117,23 +118,26 @@ pub mod clock {
 
     /// Ticks in nanoseconds.
     pub fn nanoseconds(ticks: u64) -> u64 {
-        // SAFETY: computes with a number.
+        // SAFETY: the program defines this symbol as declared above: it converts a number, and is
+        // given no address.
         unsafe { super::symbols::manycore_nanoseconds(ticks) }
     }
 
     /// Reads the counter as [`now`] does, between two fences. The CPU must not read it before the
     /// first fence.
     pub fn ordered() -> u64 {
-        // SeqCst, both: of all accesses.
+        // SeqCst, both: this thread's accesses stay on their sides of the reading. Partner: the
+        // fences of threads that compare their times with this one.
         super::atomic::fence(super::atomic::Ordering::SeqCst);
         let ticks = now();
-        super::atomic::fence(super::atomic::Ordering::SeqCst); // SeqCst: as above
+        super::atomic::fence(super::atomic::Ordering::SeqCst); // SeqCst: its second half
         ticks
     }
 
     /// The largest difference of two CPUs' counters, if the kernel knows it.
     pub fn boundary() -> Option<u64> {
-        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
+        // SAFETY: the program defines this symbol as declared above: it takes no arguments, and
+        // returns a number.
         let ticks = unsafe { super::symbols::manycore_clock_boundary() };
         (ticks != u64::MAX).then_some(ticks)
     }
@@ -259,13 +263,15 @@ pub mod node {
 pub mod cpu {
     /// How many CPUs there are.
     pub fn count() -> u32 {
-        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
+        // SAFETY: the program defines this symbol as declared above: it takes no arguments, and
+        // returns a number.
         unsafe { super::symbols::manycore_cpu_count() }.max(1)
     }
 
     /// The CPU on which the caller runs.
     pub fn current() -> u32 {
-        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
+        // SAFETY: the program defines this symbol as declared above: it takes no arguments, and
+        // returns a number.
         unsafe { super::symbols::manycore_cpu_current() }
     }
 
@@ -276,13 +282,15 @@ pub mod cpu {
 
     /// How many nodes of memory there are.
     pub fn nodes() -> u32 {
-        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
+        // SAFETY: the program defines this symbol as declared above: it takes no arguments, and
+        // returns a number.
         unsafe { super::symbols::manycore_node_count() }.max(1)
     }
 
     /// The memory node of the CPU on which the caller runs.
     pub fn node() -> u32 {
-        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
+        // SAFETY: the program defines this symbol as declared above: it takes no arguments, and
+        // returns a number.
         unsafe { super::symbols::manycore_node_current() }
     }
 }
@@ -291,7 +299,8 @@ pub mod cpu {
 pub mod thread {
     /// A number of the calling thread, which no other living thread has.
     pub fn id() -> u32 {
-        // SAFETY: the symbol's contract, above: it takes nothing and returns a number.
+        // SAFETY: the program defines this symbol as declared above: it takes no arguments, and
+        // returns a number.
         unsafe { super::symbols::manycore_thread_id() }
     }
 

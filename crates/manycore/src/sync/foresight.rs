@@ -5,12 +5,14 @@
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint, whatever the address is.
+    // SAFETY: the instruction is a hint: it reads nothing that the program can see, and does not
+    // fault, whatever the address is.
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]
-    // SAFETY: a hint, whatever the address is.
+    // SAFETY: the instruction is a hint: it reads nothing that the program can see, and does not
+    // fault, whatever the address is.
     unsafe {
         core::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags));
     }

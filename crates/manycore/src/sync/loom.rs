@@ -203,7 +203,8 @@ pub mod node {
     impl Drop for Free {
         fn drop(&mut self) {
             for (place, layout) in self.0.get_mut().drain(..) {
-                // SAFETY: allocated with this layout by `new_place`, and free.
+                // SAFETY: `new_place` has allocated it with this layout, and it is in the list of
+                // free places, from which it was just taken.
                 unsafe { std::alloc::dealloc(place.as_ptr(), layout) };
             }
         }
@@ -484,7 +485,7 @@ pub fn weaken(mutation: &str, order: atomic::Ordering) -> atomic::Ordering {
 
 /// A fence, unless the environment asks for this mutation.
 pub(crate) fn fence_unless(mutation: &str) {
-    // SeqCst: orders the accesses before it before those after it.
+    // SeqCst: as `full_fence!`, whose user names the partner.
     if weaken(mutation, atomic::Ordering::SeqCst) == atomic::Ordering::SeqCst {
         atomic::fence(atomic::Ordering::SeqCst);
     }

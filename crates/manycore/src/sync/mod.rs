@@ -187,7 +187,7 @@ pub(crate) use store_load;
 /// with this name.
 macro_rules! full_fence {
     ($mutation:literal) => {
-        // SeqCst: orders what comes before it before what comes after it.
+        // SeqCst: orders what comes before it before what comes after it; each use names the partner.
         #[cfg(not(loom))]
         $crate::sync::atomic::fence($crate::sync::atomic::Ordering::SeqCst);
         #[cfg(loom)]
@@ -201,12 +201,12 @@ pub(crate) use full_fence;
 macro_rules! store_and_fence {
     ($place:expr, $value:expr, $mutation:literal) => {
         // SeqCst: on x86 an exchange is both store and fence, and takes an eighth of the time of a
-        // fence.
+        // fence. Each use names the partner.
         #[cfg(all(target_arch = "x86_64", not(any(loom, feature = "sim", miri))))]
         $place.swap($value, $crate::sync::atomic::Ordering::SeqCst);
         #[cfg(not(all(target_arch = "x86_64", not(any(loom, feature = "sim", miri)))))]
         {
-            // Release: for a thread that reads this value rather than the old one.
+            // Release: partner of an Acquire that reads this value rather than the old one.
             $place.store($value, $crate::sync::atomic::Ordering::Release);
             $crate::sync::full_fence!($mutation);
         }

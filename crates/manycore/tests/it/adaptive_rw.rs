@@ -68,7 +68,8 @@ fn another_thread_may_release_for_reading() {
     assert!(!lock.try_write() && !lock.write_until(soon()));
     thread::scope(|scope| {
         for _ in 0..8 {
-            // SAFETY: acquired for these threads.
+            // SAFETY: the main thread has acquired it once for each of these threads, and any
+            // thread may release it.
             scope.spawn(|| unsafe { lock.release_read() });
         }
         lock.write();

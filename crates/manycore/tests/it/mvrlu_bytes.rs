@@ -145,7 +145,7 @@ fn the_last_to_flush_brings_all_objects_up_to_date() {
     });
     domain.register().flush();
     for object in objects {
-        // SAFETY: no other thread is left.
+        // SAFETY: the other threads have ended, and no session is open.
         assert_eq!(unsafe { *data(*object) }, 40);
     }
 }

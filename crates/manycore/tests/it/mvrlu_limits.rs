@@ -243,7 +243,7 @@ fn what_is_freed_is_used_again_and_nobody_finds_it() {
     let domain = Domain::new(Ordo::measured(), small());
     let make = |number: u64| {
         let mut handle = domain.register();
-        // SAFETY: a session from begin to end.
+        // SAFETY: the session ends in this block, and what it has found stays until then.
         unsafe {
             handle.begin(View::Latest);
             let leaf = handle.alloc(Leaf { number, twice: 2 * number });
@@ -268,7 +268,7 @@ fn what_is_freed_is_used_again_and_nobody_finds_it() {
                         let view = if latest { View::Latest } else { View::Snapshot };
                         let mut attempts = 0;
                         while let Err(conflict) = change_or_look(&mut handle, root, changes, view) {
-                            // SAFETY: the session has ended.
+                            // SAFETY: `commit` has failed, which has ended the session.
                             unsafe { handle.back_off(conflict, attempts) };
                             attempts += 1;
                         }

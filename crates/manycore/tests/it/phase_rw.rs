@@ -23,7 +23,7 @@ fn spawn_waiter<'s>(s: &'s Scope<'s, '_>, f: impl FnOnce() + Send + 's) {
 
 fn deadline_in(wait: Duration) -> Option<Deadline> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is written here.
+    // SAFETY: the call writes one timespec, into `now`.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     let at = Duration::new(now.tv_sec as u64, now.tv_nsec as u32) + wait;
     let (seconds, nanoseconds) = (at.as_secs() as i64, at.subsec_nanos());

@@ -180,7 +180,7 @@ fn another_thread_releases() {
         assert!(shared.lock.try_read(Preference::Phases));
         let releasing = shared.spawn(|s| {
             s.look();
-            // SAFETY: acquired for this thread.
+            // SAFETY: the other thread has acquired it for this one, and any thread may release it.
             unsafe { s.lock.release_read() };
         });
         assert!(shared.write_by(None));

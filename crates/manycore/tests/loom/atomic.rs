@@ -49,7 +49,7 @@ impl Shared {
     }
 
     fn domain(&self) -> &Domain {
-        // SAFETY: it is there until `drop`.
+        // SAFETY: the domain is from a box that `drop` frees.
         unsafe { &*self.domain }
     }
 

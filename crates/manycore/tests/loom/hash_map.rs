@@ -48,7 +48,7 @@ impl Seen {
 
 // SAFETY: it is not changed; the checker reports races.
 unsafe impl Sync for Seen {}
-// SAFETY: a number.
+// SAFETY: it consists of a number, which any thread may use.
 unsafe impl Send for Seen {}
 
 impl PartialEq for Seen {

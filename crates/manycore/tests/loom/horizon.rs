@@ -21,7 +21,7 @@ struct Leaked;
 unsafe impl Memory for Leaked {
     fn places(&self, size: usize, _most: usize, give: &mut dyn FnMut(NonNull<u8>)) {
         let layout = Layout::from_size_align(size, 64).unwrap();
-        // SAFETY: no object has 0 bytes.
+        // SAFETY: objects have bytes, so that the layout is not of size 0.
         give(NonNull::new(unsafe { alloc(layout) }).unwrap());
     }
 }
@@ -122,7 +122,7 @@ fn a_time_that_is_closed_has_all_its_commits() {
             let collected = match note.load(Ordering::Acquire) {
                 0 => false,
                 1 => {
-                    // SAFETY: the member is of this domain.
+                    // SAFETY: the member is one of this domain's, which keeps its records.
                     let fate = unsafe { closing.fate(member, time) };
                     // It may have its stamp by now.
                     match note.load(Ordering::Acquire) {

@@ -242,7 +242,7 @@ impl Log {
             // SAFETY: the node is queued, so it is the drain's: the checker verifies that.
             let linked = node.linked.with(|linked| unsafe { *linked });
             if want != linked {
-                // SAFETY: the lock is held.
+                // SAFETY: the lock is held, and keeps other threads away.
                 self.tree.with_mut(|tree| unsafe {
                     let tree = &mut *tree;
                     if want {
@@ -300,13 +300,13 @@ impl Log {
         self.update(|| {
             let node = self.node(1);
             let is_queued = self.is_queued(node);
-            // SAFETY: the lock is held.
+            // SAFETY: the lock is held, and keeps other threads away.
             node.keys.with_mut(|keys| unsafe { (*keys)[0] += 1 });
             if !is_queued {
-                // SAFETY: the lock is held.
+                // SAFETY: the lock is held, and keeps other threads away.
                 let is_there = self.tree.with(|tree| unsafe { (*tree).contains(&1) });
                 assert!(is_there, "an element is neither in the log nor in the tree");
-                // SAFETY: the lock is held.
+                // SAFETY: the lock is held, and keeps other threads away.
                 node.keys.with_mut(|keys| unsafe { (*keys)[1] = (*keys)[0] });
             }
         });
@@ -349,7 +349,7 @@ impl Log {
             self.drain();
             self.lock.store(1, Release);
         }
-        // SAFETY: the lock is held.
+        // SAFETY: the lock is held, and keeps other threads away.
         self.tree.with(|tree| look(unsafe { &*tree }));
         self.release();
     }

@@ -35,7 +35,7 @@ impl Object {
 #[derive(Clone, Copy)]
 struct Owned(NonNull<Object>);
 
-// SAFETY: tests pass it on to one owner.
+// SAFETY: a test passes an object on to one owner at a time.
 unsafe impl Send for Owned {}
 
 impl Owned {
@@ -91,7 +91,7 @@ impl<Q: Queue> Shared<Q> {
 
     fn drain(&self) {
         let mut books = self.books.lock().unwrap();
-        // SAFETY: with the lock held.
+        // SAFETY: the lock is held, under which alone a thread drains the queue.
         unsafe { drain(&self.queue, &mut *books) };
     }
 }
@@ -103,7 +103,7 @@ fn history<Q: Queue + Send + Sync + 'static>(queue: Q, history: &'static [Operat
     let shared = Shared::new(queue);
     let object = Object::new();
     let owned = Owned(NonNull::from(&*object));
-    // SAFETY: no other thread has it yet.
+    // SAFETY: the object is new, and no other thread has it yet.
     object.value.with_mut(|value| unsafe { *value = 1 });
     let of_owner = shared.clone();
     let owner = thread::spawn(move || {
@@ -139,14 +139,14 @@ fn an_object_is_released_after_its_owner() {
             let owned = Owned(NonNull::from(&*object));
             let of_owner = shared.clone();
             let owner = thread::spawn(move || {
-                // SAFETY: it lives to the end of the model.
+                // SAFETY: the object is freed at the end of the model.
                 let this = unsafe { { owned }.0.as_ref() };
-                // SAFETY: no other thread has it yet.
+                // SAFETY: the object is new, and no other thread has it yet.
                 this.value.with_mut(|value| unsafe { *value = 1 });
                 operations.iter().for_each(|operation| owned.log(*operation, &of_owner.queue));
-                // SAFETY: not yet retired.
+                // SAFETY: the object is retired only below, so that this owner may read it.
                 assert_eq!(this.value.with(|value| unsafe { *value }), 1);
-                // SAFETY: absent, and not touched any more.
+                // SAFETY: the object is absent by now, and its owner does not touch it any more.
                 unsafe { Node::retire(owned.0.cast(), &of_owner.queue) };
             });
             shared.drain();
@@ -191,7 +191,7 @@ fn what_is_driven_out_is_found() {
         let objects = [Object::new(), Object::new()];
         let [first, second] = [0, 1].map(|index: usize| Owned(NonNull::from(&*objects[index])));
         for object in &objects {
-            // SAFETY: no other thread has it yet.
+            // SAFETY: the object is new, and no other thread has it yet.
             object.value.with_mut(|value| unsafe { *value = 1 });
         }
         first.log(Insert, &one.queue);
@@ -246,7 +246,8 @@ fn owners_wait_for_reads() {
         let reader = thread::spawn(move || {
             of_reader.read(|count| {
                 if count.0 == 0 {
-                    // SAFETY: the owner waits for this.
+                    // SAFETY: the page is in the structure, and its owner waits until this read is
+                    // over.
                     page_of_reader.0.with(|page| unsafe { *page });
                 }
             });
@@ -327,7 +328,7 @@ impl Structure<Page> for Pages {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: it has no owner any more.
+        // SAFETY: the last owner drops the page, so that no other thread has it.
         self.0.with_mut(|page| unsafe { *page += 1 });
     }
 }

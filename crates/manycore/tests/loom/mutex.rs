@@ -55,7 +55,7 @@ fn excludes<L: PlainLock + 'static>(threads: usize, rounds: usize) {
         (0..rounds).for_each(|_| counter.increment());
         workers.into_iter().for_each(|w| w.join().unwrap());
         counter.lock.acquire();
-        // SAFETY: the lock is held.
+        // SAFETY: the lock is held, and keeps other threads away.
         assert_eq!(counter.value.with(|v| unsafe { *v }), (threads * rounds) as u32);
         // SAFETY: acquired above by this thread, and released once.
         unsafe { counter.lock.release() };
@@ -79,7 +79,7 @@ fn gives_up<L: PlainLock + 'static>() {
         patient.join().unwrap();
         let done = 2 + u32::from(hasty.join().unwrap());
         assert!(counter.lock.try_acquire());
-        // SAFETY: the lock is held.
+        // SAFETY: the lock is held, and keeps other threads away.
         assert_eq!(counter.value.with(|v| unsafe { *v }), done);
         // SAFETY: acquired above by this thread, and released once.
         unsafe { counter.lock.release() };

@@ -157,7 +157,7 @@ const BEHIND: Wrong = Wrong { present: 1, stamp: 1_000 };
 /// A snapshot under a wrong clock: the objects that it has read do not change, and those that it
 /// finds are valid.
 fn look(handle: &mut Handle<'_, Wrong>, object: Link<u32>) {
-    // SAFETY: a session, from begin to end.
+    // SAFETY: the session ends in this block, and what it has found stays until then.
     unsafe {
         handle.begin(View::Snapshot);
         let first = handle.deref(object);

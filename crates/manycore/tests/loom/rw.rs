@@ -32,7 +32,7 @@ impl<L: RawRwLock + 'static> Shared<L> {
     }
 
     pub fn look(&self) -> u32 {
-        // SAFETY: the lock is held.
+        // SAFETY: the lock is held, and keeps other threads away.
         self.value.with(|v| unsafe { *v })
     }
 

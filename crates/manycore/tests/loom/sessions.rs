@@ -23,7 +23,7 @@ pub fn few_segments(bytes: usize) -> mvrlu::Config {
 /// Two objects, made before the threads are.
 pub fn objects(domain: &impl Sessions) -> [Link<u32>; 2] {
     let mut handle = domain.register();
-    // SAFETY: a session, from begin to end.
+    // SAFETY: the session ends in this block, and what it has found stays until then.
     unsafe {
         handle.begin(View::Latest);
         let objects = [0; 2].map(|data| handle.alloc(data));
@@ -87,7 +87,7 @@ pub fn an_object_is_freed_when_nobody_has_it<M: Sessions + 'static>(
     check(2, move || {
         let domain = Arc::new(domain());
         let mut handle = domain.register();
-        // SAFETY: a session, from begin to end.
+        // SAFETY: the session ends in this block, and what it has found stays until then.
         let root = unsafe {
             handle.begin(View::Latest);
             let leaf = handle.alloc(1_u32);

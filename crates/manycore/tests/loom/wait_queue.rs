@@ -49,7 +49,7 @@ impl Gate {
 
     fn pass(&self) {
         self.mutex.acquire();
-        // SAFETY: the mutex is held.
+        // SAFETY: the mutex is held, and keeps other threads away.
         while !self.open.with(|o| unsafe { *o }) {
             let waiter = Waiter::new();
             // SAFETY: the waiter is here until it was signalled; the mutex is held.
@@ -68,7 +68,7 @@ impl Gate {
 
     fn open(&self) {
         self.mutex.acquire();
-        // SAFETY: the mutex is held.
+        // SAFETY: the mutex is held, and keeps other threads away.
         self.open.with_mut(|o| unsafe { *o = true });
         // SAFETY: this thread has acquired it above, and not released it since.
         unsafe { self.mutex.release() };

@@ -1,9 +1,9 @@
 //! Frames: records that were written to the disk together.
 //!
 //! ```text
-//!   0      magic u64         8      salt u64          16     generation u64     24     sequence u64
-//!   32     horizon u64       40     bytes u32         44     records u32        48     crc before u32
-//!   52     crc u32           56     flushed u64       64     records ...        zeros to a multiple of 4096
+//!   0    magic u64      8    salt u64      16   generation u64   24   sequence u64
+//!   32   horizon u64    40   bytes u32     44   records u32      48   crc before u32
+//!   52   crc u32        56   flushed u64   64   records ...      zeros to a multiple of 4096
 //! ```
 //!
 //! A frame has exactly the records of transactions whose stamps are later than the previous frame's

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   root    | first entry | 0 | 0 |
-//!   entry   | next | structure | length of name u32, of schema u32 | name, 80 bytes | schema, 112 bytes |
+//!   entry   | next | structure | length of name u32, of schema u32 | name, 80 bytes
+//!           | schema, 112 bytes |
 //! ```
 
 use zerocopy::IntoBytes;

@@ -132,7 +132,7 @@ impl Store {
         let recovered = Recovered::read(&*storage, options.journal_bytes(), &mut target)?;
         let (horizon, transactions) = (recovered.horizon, recovered.transactions);
         let seed = recovered.seed();
-        // SAFETY: no domain has the heap yet.
+        // SAFETY: no domain has the heap yet: the store, which makes one for it, is made below.
         let Volume { journal, images } = recovered.start(&mut unsafe { heap.entries() })?;
         Self::start(heap, options, seed, (journal, horizon), Some((images, storage)), transactions)
     }

@@ -33,7 +33,8 @@ use crate::error::{Error, Result};
 /// const PAY_ALL: Operation<[u64; 2]> = Operation::new("pay all", 1, pay_all);
 ///
 /// let directory = tempfile::tempdir()?;
-/// let store = Store::open_with(directory.path(), Options::default().with_operations(&[&PAY_ALL]))?;
+/// let options = Options::default().with_operations(&[&PAY_ALL]);
+/// let store = Store::open_with(directory.path(), options)?;
 /// let accounts: Map<u64, u64> = store.map("accounts")?;
 /// let mut me = store.register()?;
 /// me.run(|tx| (0..100).try_for_each(|account| accounts.insert(tx, account, 0).map(|_| ())))?;

@@ -441,7 +441,7 @@ impl sealed::Objects for Snapshot<'_, '_> {
 impl Drop for Transaction<'_, '_> {
     fn drop(&mut self) {
         if self.is_open {
-            // SAFETY: the session is open.
+            // SAFETY: `is_open` says that nothing has ended the session of this transaction yet.
             unsafe { self.thread().handle.abort() };
         }
     }

@@ -1,7 +1,7 @@
 //! A trie over the hashes of keys: the structure of maps.
 //!
 //! ```text
-//!   node   | 16 words: 0, or a leaf's place, or a node's place + 1 |        the next four bits of the hash choose
+//!   node   | 16 words: 0, or a leaf's place, or a node's place + 1 |   by four bits of the hash
 //!   leaf   | next | key, to whole words | value, to whole words |
 //! ```
 //!

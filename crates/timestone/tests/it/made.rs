@@ -30,7 +30,7 @@ fn add_pages(tx: &mut Transaction<'_, '_>, count: &u64) -> Result<(), Stop> {
     }
     *tx.lock(first)? = next;
     let spare = tx.alloc(Page { words: [7; 40], next })?;
-    // SAFETY: nothing leads to it.
+    // SAFETY: no object leads to this one, which the test has just made.
     unsafe { tx.free(spare) }
 }
 
@@ -42,7 +42,7 @@ fn add_blob(tx: &mut Transaction<'_, '_>, bytes: &u64) -> Result<(), Stop> {
     let half = blob.read(tx).split_off(all.len() / 2);
     let other = Blob::write(tx, &half)?;
     map.insert(tx, 1, other)?;
-    // SAFETY: nothing leads to it.
+    // SAFETY: no object leads to this one, which the test has just made.
     unsafe { blob.free(tx) }
 }
 

@@ -63,7 +63,7 @@ fn mix(tx: &mut Transaction<'_, '_>, &[what, key]: &[u64; 2]) -> Result<u64, Sto
             if !first.is_null() {
                 let Node { value, next } = *tx.deref(first);
                 *tx.lock(head)? = next;
-                // SAFETY: nothing leads to it any more.
+                // SAFETY: no object leads to this one any more, and the test forgets it.
                 unsafe { tx.free(first) }?;
                 map.insert(tx, key, value + 1)?;
             }

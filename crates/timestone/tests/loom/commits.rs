@@ -19,7 +19,7 @@ struct Leaked;
 unsafe impl Memory for Leaked {
     fn places(&self, size: usize, _most: usize, give: &mut dyn FnMut(NonNull<u8>)) {
         let layout = Layout::from_size_align(size, 64).unwrap();
-        // SAFETY: no object has 0 bytes.
+        // SAFETY: objects have bytes, so that the layout is not of size 0.
         give(NonNull::new(unsafe { alloc(layout) }).unwrap());
     }
 }
@@ -45,7 +45,7 @@ fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
 /// A new object, which is there before all else.
 fn object(domain: &Domain<Counter>) -> Link<u32> {
     let mut handle = domain.register();
-    // SAFETY: a session, from begin to end.
+    // SAFETY: the session ends in this block, and what it has found stays until then.
     unsafe {
         handle.begin(View::Latest);
         let object = handle.alloc(0);

@@ -5,7 +5,8 @@
 //! use khronos_disk::{Disk, MemoryDisk, Record, ROOT};
 //!
 //! let mut disk = Disk::format(MemoryDisk::new(256)).unwrap();
-//! let file = Record::Inode { number: 2, mode: 0o100644, user: 0, group: 0, device: 0, times: [0; 3] };
+//! let (user, group) = (0, 0);
+//! let file = Record::Inode { number: 2, mode: 0o100644, user, group, device: 0, times: [0; 3] };
 //! let name = Record::Name { directory: ROOT, name: b"letter".to_vec(), inode: 2 };
 //! disk.commit(vec![file, name], &[]).unwrap(); // durable when it returns
 //!

@@ -21,7 +21,7 @@
 //!
 //! # The promise
 //!
-//! A [`sync`] that returns has made the changes of all calls durable that had returned when it
+//! A [`sync()`] that returns has made the changes of all calls durable that had returned when it
 //! began: names and attributes of all inodes, and the bytes of the requested files. A batch is the
 //! tree as of one moment. So after a crash the tree is as of some moment, which is not before the
 //! last `sync` that returned.

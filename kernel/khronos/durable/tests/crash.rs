@@ -222,7 +222,8 @@ fn threads(by: Sync) {
                 let mut last = None;
                 while !is_over.load(Ordering::Relaxed) {
                     // The number before has a name, or has had one, when the next number gets its
-                    // own: a thread that draws waits for that.
+                    // own: a thread that draws waits for that. Acquire: partner of the Release
+                    // below.
                     let number = made.load(Ordering::Acquire);
                     if number % 3 != thread {
                         std::thread::yield_now();
@@ -242,7 +243,7 @@ fn threads(by: Sync) {
                         }
                     }
                     last = Some(new);
-                    made.store(number + 1, Ordering::Release);
+                    made.store(number + 1, Ordering::Release); // partner of the Acquires
                 }
             });
         }

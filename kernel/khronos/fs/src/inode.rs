@@ -293,7 +293,8 @@ fn add_one(count: &AtomicU64, may: impl Fn(u64) -> bool) -> bool {
 
 /// Counts one less; says whether none is left.
 fn take_one(count: &AtomicU64) -> bool {
-    // AcqRel: the last thread to give up its share sees the actions of all others.
+    // AcqRel: each subtraction is partner of the last one, whose thread sees the actions of all
+    // others.
     let before = count.fetch_sub(1, Ordering::AcqRel);
     debug_assert!(before > 0, "given back more often than taken");
     before == 1

@@ -48,7 +48,7 @@ fn take_turns(fs: &Fs, call: Call, me: u32, turn: &AtomicU32) -> Vec<Footprint> 
         let [name, other] = [0, 1].map(|which| format!("d/{me}-{}", 2 * number + which));
         for part in 0..2 {
             let mine = (number * 2 + part) * 2 + me;
-            // Acquire, and Release below: what the other has done.
+            // Acquire: partner of the other's Release, below: what it has done is over.
             while turn.load(Ordering::Acquire) != mine {
                 hint::spin_loop();
             }
@@ -57,7 +57,7 @@ fn take_turns(fs: &Fs, call: Call, me: u32, turn: &AtomicU32) -> Vec<Footprint> 
             } else {
                 footprints.push(thread::footprint(|| call.act(&mut cx, &name, &other)).1);
             }
-            turn.store(mine + 1, Ordering::Release);
+            turn.store(mine + 1, Ordering::Release); // Release: partner of the Acquire above
         }
     }
     footprints

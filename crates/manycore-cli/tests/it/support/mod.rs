@@ -30,7 +30,7 @@ pub fn manycore(arguments: &[&str]) -> Command {
 pub fn bare_manycore() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_manycore"));
     command.env_remove("LD_PRELOAD");
-    // SAFETY: system calls, in the child.
+    // SAFETY: between fork and exec the closure makes system calls only.
     unsafe {
         command.pre_exec(|| {
             for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {

@@ -201,7 +201,7 @@ impl Process {
     /// A process that was never seen. Only the information that does not need its files is
     /// available.
     fn unseen(owner: Key) -> Self {
-        // SAFETY: a system call without arguments.
+        // SAFETY: `getuid` takes no arguments, and changes nothing in memory.
         let user = unsafe { libc::getuid() };
         let started = started(std::process::id());
         Self { pid: owner.0, user, started, ..Self::default() }

@@ -2,7 +2,7 @@
 //!
 //! A list of mappings has the positions of files' pages, but not their meaning, which is in the
 //! files' program headers. So a [`CodeLocation`] is an address together with the mappings of its
-//! file, from which [`Binary`](crate::symbols) computes the address that symbols use.
+//! file, from which `Binary` computes the address that symbols use.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -122,7 +122,8 @@ impl CpuWorker {
 
     /// Ends the worker. No call may be in flight.
     pub fn end(&self) {
-        // AcqRel: whatever came before is over.
+        // AcqRel: Acquire, partner of the Release in `start`, for the event's number. Release: the
+        // worker reads the state after it was woken; no other data depends on it.
         if self.state.swap(ENDING, Ordering::AcqRel) == RUNNING {
             self.wake();
         }
@@ -148,7 +149,8 @@ impl CpuWorker {
     /// All signals are blocked in this thread.
     #[cold]
     unsafe fn start(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
-        // Acquire: the worker is there, as in `is_running`. Relaxed: only one goes on.
+        // Acquire on failure: partner of the Release below, for the worker. Relaxed on success: only
+        // one thread goes on.
         match self.state.compare_exchange(NEW, STARTING, Ordering::Relaxed, Ordering::Acquire) {
             Ok(_) => {}
             Err(STARTING) => return self.is_started(),
@@ -168,7 +170,7 @@ impl CpuWorker {
     fn is_started(&self) -> bool {
         let start = clock::now();
         loop {
-            // Acquire: as in `is_running`.
+            // Acquire: partner of the Release in `start`.
             match self.state.load(Ordering::Acquire) {
                 STARTING if !clock::has_passed(start, PATIENCE) => hint::sleep_zero(),
                 state => return state == RUNNING,

@@ -93,7 +93,8 @@ impl<'h, 'm, 'k, C: Clock, T: AsRef<[Slot<'k>]> + AsMut<[Slot<'k>]>> Edit<'h, 'm
         loop {
             if !is_within {
                 handle.raw.end_dying();
-                // SAFETY: the handle is in no session.
+                // SAFETY: the handle is in no session: the callers have it mutably, and no
+                // transaction is open (`is_within`).
                 unsafe { handle.raw.begin(View::Latest) };
             }
             let root = handle.map.root;
@@ -107,11 +108,11 @@ impl<'h, 'm, 'k, C: Clock, T: AsRef<[Slot<'k>]> + AsMut<[Slot<'k>]>> Edit<'h, 'm
                 Err(stop) => stop,
             };
             if !is_within {
-                // SAFETY: begun above.
+                // SAFETY: `begin`, above, has begun the session, and nothing has ended it since.
                 unsafe { handle.raw.abort() };
             }
             match stop {
-                // SAFETY: the session has just ended.
+                // SAFETY: `abort`, above, has just ended the session.
                 Stop::Conflict(conflict) if !is_within => unsafe {
                     handle.raw.back_off(conflict, attempts);
                 },
@@ -173,7 +174,7 @@ impl<'h, 'm, 'k, C: Clock, T: AsRef<[Slot<'k>]> + AsMut<[Slot<'k>]>> Edit<'h, 'm
             self.handle.has_changed_within(table, change);
             return;
         }
-        // SAFETY: `lock` has begun the session.
+        // SAFETY: `lock` has begun the session, and nothing has ended it since.
         unsafe { self.handle.raw.commit() }.expect("there was no conflict");
         if change != Change::default() {
             self.handle.has_changed(table, change);
@@ -188,7 +189,7 @@ impl<C: Clock, T> Drop for Edit<'_, '_, C, T> {
         if self.is_over || self.handle.is_in_transaction() {
             return;
         }
-        // SAFETY: `lock` has begun the session.
+        // SAFETY: `lock` has begun the session, and nothing has ended it since.
         unsafe { self.handle.raw.abort() };
         self.handle.leave_gate();
     }
@@ -207,7 +208,8 @@ unsafe fn lock_slots<C: Clock>(
 ) -> Result<(), Stop> {
     let count = slots.len();
     let mut all = slots.iter_mut().filter(|slot| slot.same.is_none());
-    // SAFETY: the contract of this function.
+    // SAFETY: the session is one of the table\'s domain, and is aborted if this fails (contract of
+    // this function).
     all.try_for_each(|slot| unsafe { lock_slot(session, table, slot, count, wanted) })
 }
 
@@ -305,7 +307,7 @@ const FOUND: &str = "what was found in a bucket that is locked is there";
 ///
 /// The pair is there.
 unsafe fn length(pair: Pair) -> isize {
-    // SAFETY: the contract of this function.
+    // SAFETY: the pair is there (contract of this function).
     let (key, value) = unsafe { pair.get() };
     (key.len() + value.len()).cast_signed()
 }

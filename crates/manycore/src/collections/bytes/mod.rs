@@ -218,8 +218,8 @@ impl<C: Clock> Drop for ByteMap<C> {
         large.into_iter().for_each(|pair| unsafe { handle.end_pair(pair) });
         handle.end_dying();
         drop(handle);
-        // SAFETY: dropped once, here. The table is from a box, and no thread has it when the domain
-        // is gone.
+        // SAFETY: `drop` runs once, and nothing uses the domain after it. The table is from a box,
+        // and no thread has it when the domain is gone.
         unsafe {
             ManuallyDrop::drop(&mut self.domain);
             drop(Box::from_raw(table.cast_mut()));

@@ -53,7 +53,8 @@ unsafe fn first_of<'s, S: RawSession>(
         }
         true
     };
-    // SAFETY: the contract of this function.
+    // SAFETY: the session has found the bucket (contract of this function), and bucket and pairs
+    // stay until its end.
     unsafe { bucket.all(session, &mut look) };
     first.map(|(_, _, pair)| pair)
 }
@@ -75,7 +76,8 @@ pub(super) unsafe fn next<S: RawSession>(
         From::At(key) | From::After(key) => (hash_of(hasher, key), Some(key)),
     };
     loop {
-        // SAFETY: the contract of this function.
+        // SAFETY: a snapshot of the table's domain, or no other thread changes anything (contract
+        // of this function).
         let (_, _, bucket) = unsafe { table.find(session, hash) };
         let place = hash.reverse_bits();
         let is_after = |other: usize, key: &[u8]| {
@@ -116,7 +118,8 @@ pub(super) unsafe fn visit_part<S: RawSession>(
             let (key, value) = unsafe { pair.get() };
             !(begin..end).contains(&place) || f(key, value)
         };
-        // SAFETY: the contract of this function; the session has found the bucket.
+        // SAFETY: the session is a snapshot, or no other thread changes anything (contract of this
+        // function), and it has found the bucket.
         let level = unsafe {
             let (_, _, bucket) = table.find(session, hash);
             if !bucket.all(session, &mut look) {

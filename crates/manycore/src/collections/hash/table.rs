@@ -184,7 +184,8 @@ impl<B: Buckets> Table<B> {
         });
         core::mem::forget(undo);
         B::moved(locked);
-        // AcqRel: each release is for the Acquire in `is_moved`, which finds the last one's.
+        // AcqRel: each addition is partner of the next, and the last of the Acquire in `is_moved`,
+        // which so comes after all moves.
         self.moved.fetch_add(1, Ordering::AcqRel);
     }
 }
@@ -279,7 +280,8 @@ impl<B: Buckets> Tables<B> {
         loop {
             // These are pointers, because a pointer made from a reference could not free its
             // target.
-            let old = self.first.load(order!(Acquire, "map-table")); // Acquire: as in `first`
+            // Acquire: partner of the Release in `advance`.
+            let old = self.first.load(order!(Acquire, "map-table"));
             // SAFETY: the table was found in the map in this section, so it is not freed before the
             // section's end.
             let table = unsafe { &*old };
@@ -292,7 +294,8 @@ impl<B: Buckets> Tables<B> {
             let (done, failed) = (order!(Release, "map-advance"), Ordering::Relaxed);
             if self.first.compare_exchange(old, next, done, failed).is_ok() {
                 let bytes = size_of::<Table<B>>() + table.buckets.bytes();
-                // SAFETY: from a box; the compare-and-swap has taken it out of reach, once.
+                // SAFETY: the table comes from a box; the compare-and-swap has put its successor in
+                // its place, which succeeds once, so that new sections cannot find it.
                 unsafe { guard.retire_with(old.cast(), bytes, destroy::<B>) };
             }
         }

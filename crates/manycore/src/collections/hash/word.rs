@@ -94,7 +94,7 @@ fn lock_contended(word: &AtomicU64) -> Option<u64> {
             fence(Ordering::Acquire);
             return None;
         }
-        // Acquire: as in `lock`.
+        // Acquire: partner of the Release with which the writer before unlocks.
         let (locked, done) = (before | LOCKED, order!(Acquire, "bucket-lock-again"));
         if before & LOCKED == 0
             && word.compare_exchange(before, locked, done, Ordering::Relaxed).is_ok()

@@ -211,7 +211,8 @@ impl<L: RawLock> Tree<L> {
             if old & QUEUED == 0 {
                 break;
             }
-            // AcqRel: as at a push, for the draining thread. Relaxed on failure: the word is read
+            // AcqRel: Release, partner of the exchange in `drain_node`, for what the owner did
+            // before; Acquire, of that exchange's Release. Relaxed on failure: the word is read
             // again.
             let swapped =
                 this.state.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
@@ -219,7 +220,8 @@ impl<L: RawLock> Tree<L> {
                 return false;
             }
         }
-        // SAFETY: it is not queued, so that the caller has it.
+        // SAFETY: a node that is not queued belongs to its owner, which calls this, and not to the
+        // thread with the lock.
         this.linked.with_mut(|linked| unsafe { *linked = !want });
         // Relaxed: the push publishes both.
         this.references.fetch_add(1, Ordering::Relaxed);
@@ -283,14 +285,16 @@ impl<L: RawLock> Tree<L> {
                 unsafe { inner.apply(node, want) };
             });
             if applied.is_none() {
-                // SAFETY: the contract of this function.
+                // SAFETY: the caller owns the node, and its insertions and removals alternate
+                // (contract of this function, that of `mark`).
                 unsafe { self.mark(node, want) };
                 self.settle(false);
             }
             self.combine();
             return;
         }
-        // SAFETY: the contract of this function.
+        // SAFETY: the caller owns the node, and its insertions and removals alternate (contract of
+        // this function, that of `mark`).
         let is_long = unsafe { self.mark(node, want) };
         self.settle(is_long);
     }
@@ -299,8 +303,8 @@ impl<L: RawLock> Tree<L> {
     /// or is about to.
     fn combine(&self) {
         loop {
-            // SeqCst: either the pushing thread finds the lock free, or the thread that has left
-            // the lock finds the pushed entry. Otherwise the entry would stay in the log until the
+            // SeqCst: partner of itself in another thread. Either the pushing thread finds the lock
+            // free, or the thread that has left the lock finds the pushed entry. Otherwise the entry would stay in the log until the
             // next section.
             fence(Ordering::SeqCst);
             if self.is_empty()
@@ -337,7 +341,8 @@ impl<L: RawLock> Tree<L> {
             // Relaxed: the swap has acquired it. SAFETY: the list's reference keeps the node until
             // it is dropped on the next line.
             next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
-            // SAFETY: it came out of the list, and the caller has the lock.
+            // SAFETY: the list was taken as a whole, so that this thread alone has the node, and
+            // the caller has the lock.
             unsafe { inner.drain_node(node) };
             drained += 1;
         }
@@ -355,7 +360,8 @@ impl Inner {
     unsafe fn apply(&mut self, node: NonNull<Node>, want: bool) {
         // SAFETY: the owner's reference keeps it (contract of this function).
         let this = unsafe { node.as_ref() };
-        // SAFETY: the contract of this function, and the tree is the lock's, which the caller has.
+        // SAFETY: the caller has the lock, under which alone the tree is changed, and the node is
+        // there as `want` asks (contract of this function).
         unsafe { self.change(this, want) };
         // Relaxed: the caller reads it next.
         this.state.store(if want { WANT } else { 0 }, Ordering::Relaxed);
@@ -368,7 +374,8 @@ impl Inner {
     /// is in the tree.
     unsafe fn change(&mut self, node: &Node, want: bool) {
         let entry = NonNull::from(&node.entry);
-        // SAFETY: the contract of this function.
+        // SAFETY: a node to be removed is in this tree, one to be inserted is not, and it does not
+        // move meanwhile (contract of this function).
         unsafe {
             match want {
                 true => self.tree.insert(entry),
@@ -381,7 +388,8 @@ impl Inner {
     ///
     /// The node was in a list, and is in none any more. The caller has the lock.
     unsafe fn drain_node(&mut self, node: NonNull<Node>) {
-        // SAFETY: the list's reference keeps it until the end of this function.
+        // SAFETY: a node in a list has a reference of the list's, which is dropped at the end of
+        // this function.
         let this = unsafe { node.as_ref() };
         // Relaxed: the compare-and-swap below sees whether that is still so.
         let mut old = this.state.load(Ordering::Relaxed);
@@ -408,7 +416,8 @@ impl Inner {
                 Err(found) => old = found,
             }
         }
-        // SAFETY: the list's reference.
+        // SAFETY: a node in a list has a reference of the list's, which is dropped here, once it
+        // was taken out.
         unsafe { put(node) };
     }
 }
@@ -420,8 +429,8 @@ impl Inner {
 /// The reference belongs to the caller, and is not used again. The last reference is dropped when
 /// the node is in no tree.
 unsafe fn put(node: NonNull<Node>) {
-    // SAFETY: the reference keeps it (contract of this function). AcqRel: the thread that frees it
-    // comes after all uses by others.
+    // SAFETY: the reference keeps it (contract of this function). AcqRel: each drop of a reference
+    // is partner of the last one, so that the thread that frees it comes after all uses by others.
     if unsafe { node.as_ref() }.references.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: `interval` has made it by a box, and this was the last reference.
         drop(unsafe { Box::from_raw(node.as_ptr()) });
@@ -439,8 +448,8 @@ impl<L> Drop for Tree<L> {
                 // until the next line. No other thread has the tree, and its entries are not read
                 // any more.
                 next = NonNull::new(unsafe { node.as_ref() }.next.load(Ordering::Relaxed));
-                // SAFETY: the list's reference; no thread can find a node in the tree any more
-                // whose owner has gone.
+                // SAFETY: the node has a reference of the list's, which is not used after this; the
+                // tree is being dropped, so that no thread finds the node in it.
                 unsafe { put(node) };
             }
         }
@@ -449,7 +458,8 @@ impl<L> Drop for Tree<L> {
 
 impl<L: RawLock> Drop for AbsentSettled<'_, L> {
     fn drop(&mut self) {
-        // SAFETY: the owner's reference: `self` is gone.
+        // SAFETY: `self` is the owner, whose reference it drops here once; `self` is not used after
+        // this.
         unsafe { put(self.node) };
     }
 }

@@ -75,7 +75,8 @@ impl IntervalTree {
     /// The entry is in no tree, and does not move until it is removed from this one.
     pub unsafe fn insert(&mut self, entry: NonNull<Entry>) {
         let new = entry.as_ptr().cast_const();
-        // SAFETY: the entry is there (contract of this function).
+        // SAFETY: the entry is in this tree, where it stays and does not move (contract of this
+        // function).
         let last = unsafe { entry.as_ref() }.interval.last;
         set_links(new, Links { below: [ptr::null(); 2], reach: last, height: 1 });
         self.root = inserted(self.root, new);

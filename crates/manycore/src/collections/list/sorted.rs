@@ -28,7 +28,8 @@ struct Node<K, V> {
     next: Link<K, V>,
 }
 
-// SAFETY: the list owns its nodes, as by boxes.
+// SAFETY: the list owns its nodes as by boxes, so that keys and values go to another thread with it
+// (`Send`).
 unsafe impl<K: Send, V: Send> Send for SortedList<K, V> {}
 
 impl<K, V> SortedList<K, V> {

@@ -139,7 +139,7 @@ pub struct Taken<T> {
     _nodes: PhantomData<Box<Node<T>>>,
 }
 
-// SAFETY: it owns its nodes, and so the values.
+// SAFETY: it owns its nodes, and with them the values, which are `Send`.
 unsafe impl<T: Send> Send for Taken<T> {}
 
 impl<T> Iterator for Taken<T> {

@@ -144,7 +144,7 @@ impl<'s, M: Sessions + 'static> Handle<'s, M> {
                 Err(conflict) if attempts + 1 >= limit.attempts && limit.attempts < u32::MAX => {
                     return Err(GaveUp { attempts: attempts + 1, conflict });
                 }
-                // SAFETY: `run` has ended its session.
+                // SAFETY: `run` has ended its session before it returns a conflict.
                 Err(conflict) => unsafe { self.raw.back_off(conflict, attempts) },
             }
             attempts = attempts.saturating_add(1);

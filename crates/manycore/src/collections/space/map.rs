@@ -126,7 +126,7 @@ impl<K: Datum, V: Datum, P: Structure, M: Sessions> Map<K, V, P, M> {
 
 impl<K: Datum, V: Datum, P: Structure, M: Sessions> Drop for Map<K, V, P, M> {
     fn drop(&mut self) {
-        // SAFETY: taken once.
+        // SAFETY: `drop` runs once, and does not touch the parts after this.
         let parts = unsafe { ManuallyDrop::take(&mut self.parts) };
         // What there is otherwise goes with the space.
         if needs_drop::<K>() || needs_drop::<V>() || !self.space.is_unique() {

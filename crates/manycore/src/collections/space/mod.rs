@@ -13,7 +13,8 @@
 //! // All of it, or nothing.
 //! space.transact(|tx| {
 //!     let to = *tx.get(&names, "savings").expect("it was put in");
-//!     let (from, other) = (*tx.get(&accounts, &7).unwrap_or(&0), *tx.get(&accounts, &to).unwrap_or(&0));
+//!     let from = *tx.get(&accounts, &7).unwrap_or(&0);
+//!     let other = *tx.get(&accounts, &to).unwrap_or(&0);
 //!     tx.insert(&accounts, 7, from - 30)?;
 //!     tx.insert(&accounts, to, other + 30)?;
 //!     tx.remove(&names, "nobody")

@@ -41,7 +41,8 @@ impl<T: Datum> Pending<T> {
     /// The word of the value.
     pub fn word<S: RawSession>(&self, handle: &mut S) -> Word<T> {
         self.word.get().unwrap_or_else(|| {
-            // SAFETY: read once, since there is a word from now on.
+            // SAFETY: the value is read out once: from the next line on there is a word, and this
+            // place is not read again.
             let word = Word::new(handle, unsafe { core::ptr::read(&raw const *self.value) });
             self.word.set(Some(word));
             word
@@ -56,7 +57,8 @@ impl<T: Datum> Pending<T> {
     /// The caller is in a session, which has the word in a node if it commits. To be called once.
     pub unsafe fn claimed<S: RawSession>(&self, session: &mut S) -> Word<T> {
         let word = self.word(session);
-        // SAFETY: made just now; the rest is the contract of this function.
+        // SAFETY: `word` has made it just now; the session has it in a node if it commits (contract
+        // of this function).
         unsafe { word.claim(session) };
         self.is_claimed.set(true);
         word

@@ -6,7 +6,7 @@ use crate::collections::versioned::{Datum, Seek, Structure};
 use crate::session::Sessions;
 use crate::{ConcurrentMap, ConcurrentSet, MapHandle, SetHandle};
 
-/// A thread's access to one map: see [`ConcurrentMap`](crate::ConcurrentMap).
+/// A thread's access to one map: see [`ConcurrentMap`].
 pub struct Registered<'a, K: Datum, V: Datum, P: Structure, M: Sessions + 'static> {
     map: &'a Map<K, V, P, M>,
     me: Handle<'a, M>,

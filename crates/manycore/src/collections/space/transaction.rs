@@ -59,7 +59,8 @@ where
     Q: ?Sized,
     S: RawSession,
 {
-    // SAFETY: the contract of this function.
+    // SAFETY: `parts` leads to parts of these types, and the handle is in no session (contract of
+    // this function, that of `has_changed`).
     unsafe { P::has_changed(&*parts.cast::<P::Parts<K, V>>(), handle, more) };
 }
 
@@ -75,7 +76,8 @@ struct Read<S> {
 ///
 /// As of [`RawSession::try_lock_const`], for an object of this type.
 unsafe fn lock<S: RawSession, T: Copy>(session: &mut S, link: Link<()>) -> Result<(), Conflict> {
-    // SAFETY: the contract of this function.
+    // SAFETY: the session is open and has found the object, which is a `T` (contract of this
+    // function, that of `try_lock_const`).
     unsafe { session.try_lock_const(Link::<T>::from_ptr(link.as_ptr())) }
 }
 

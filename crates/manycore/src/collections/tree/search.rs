@@ -40,7 +40,8 @@ struct Edge<K, V> {
     side: usize,
 }
 
-// SAFETY: the tree owns its nodes, as by boxes.
+// SAFETY: the tree owns its nodes as by boxes, so that keys and values go to another thread with it
+// (`Send`).
 unsafe impl<K: Send, V: Send> Send for SearchTree<K, V> {}
 
 impl<K, V> SearchTree<K, V> {

@@ -120,7 +120,8 @@ impl Shape for Chain {
         root: Link<Node<K, V>>,
         key: &K,
     ) -> Option<V> {
-        // SAFETY: the contract of this function is that of `find`.
+        // SAFETY: the session is one of this view or a snapshot, and the root is of this shape
+        // (contract of this function), as `find` asks.
         unsafe { find(session, root, key) }.value
     }
 

@@ -94,7 +94,8 @@ impl<T: Datum> Word<T> {
     #[inline]
     pub unsafe fn claimed<S: RawSession>(session: &mut S, value: T) -> Self {
         let word = Self::new(session, value);
-        // SAFETY: just made; the rest is the contract of this function.
+        // SAFETY: `new`, in the line above, has made the word; the session has it in a node if it
+        // commits (contract of this function).
         unsafe { word.claim(session) };
         word
     }
@@ -109,7 +110,8 @@ impl<T: Datum> Word<T> {
         if is_inline::<T>() {
             return;
         }
-        // SAFETY: the contract of this function.
+        // SAFETY: the session has the word in a node if it commits, and claims it once (contract of
+        // this function); the size gives the owner's type, as in `new`.
         unsafe {
             if is_large::<T>() {
                 session.claim_owned(self.link::<Box<T>>());
@@ -160,7 +162,8 @@ impl<T: Datum> Word<T> {
     #[inline]
     pub unsafe fn is(self, other: Self) -> bool {
         if !is_inline::<T>() {
-            // SAFETY: both were made, of objects (contract of this function).
+            // SAFETY: both words were made, and lead to objects (contract of this function), so
+            // that their links are initialised.
             return unsafe { self.0.assume_init() == other.0.assume_init() };
         }
         let number = |word: Self| {
@@ -184,7 +187,8 @@ impl<T: Datum> Word<T> {
         if is_inline::<T>() {
             return Ok(());
         }
-        // SAFETY: the contract of this function.
+        // SAFETY: the session has found the word or has claimed it, and no node has it after the
+        // commit (contract of this function); the size gives the owner's type, as in `new`.
         unsafe {
             if is_large::<T>() {
                 session.free_owned(self.link::<Box<T>>())
@@ -226,7 +230,8 @@ impl<T: Datum> Word<T> {
         if is_inline::<T>() {
             return;
         }
-        // SAFETY: the contract of this function.
+        // SAFETY: no thread can find the word any more or use its value (contract of this
+        // function); the size gives the owner's type, as in `new`.
         unsafe {
             if is_large::<T>() {
                 drop_owned(self.link::<Box<T>>());
@@ -246,7 +251,8 @@ impl<T: Datum> Word<T> {
         if is_inline::<T>() {
             return;
         }
-        // SAFETY: the contract of this function.
+        // SAFETY: the handle is of the word's domain, and no thread can find the word any more
+        // (contract of this function); the size gives the owner's type, as in `new`.
         unsafe {
             if is_large::<T>() {
                 handle.end_owned(self.link::<Box<T>>());

@@ -321,7 +321,8 @@ unsafe impl Queue for Global {
     #[inline]
     unsafe fn push(&self, link: Link) {
         self.0.length.count();
-        // SAFETY: a chain of one entry, for which the contract is the same.
+        // SAFETY: the entry is in no queue, and its node stays until it is taken out (contract of
+        // this function); alone it is a chain.
         unsafe { self.push_chain(link, link) };
     }
 

@@ -189,14 +189,15 @@ impl<'a> QueueNodeRef<'a> {
     #[cold]
     fn sleep(&self, deadline: Option<Deadline>) -> Told {
         let state = &self.qnode().state;
-        // Relaxed on success: says only that this thread sleeps. Acquire on failure: as in `wait`.
+        // Relaxed on success: says only that this thread sleeps. Acquire on failure: partner of the
+        // Release in `tell`.
         let (done, failed) = (Ordering::Relaxed, order!(Acquire, "adaptive-told-awake"));
         if let Err(state) = state.compare_exchange(WAITING, ASLEEP, done, failed) {
             return told(state);
         }
         loop {
             let woken = futex::wait(state, ASLEEP, deadline);
-            // Acquire: as in `wait`.
+            // Acquire: partner of the Release in `tell`.
             let state = state.load(order!(Acquire, "adaptive-told-asleep"));
             if state >= FIRST {
                 return told(state);

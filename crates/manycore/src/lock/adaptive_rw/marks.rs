@@ -167,8 +167,9 @@ impl Marks {
 
     #[inline]
     fn take_from(&self, cell: &AtomicU64) -> bool {
-        // Acquire, as on failure below: a thread that has taken this thread's mark has left a mark
-        // of its own, with its writes before that mark.
+        // Acquire, as on failure below: partner of the Release of another reader's exchange, below.
+        // A thread that has taken this thread's mark has left a mark of its own, with its writes
+        // before that mark.
         let mut mark = cell.load(Ordering::Acquire);
         while self.are(mark) {
             let is_last = mark & MOST == ONE;

@@ -298,7 +298,7 @@ impl AdaptiveRw {
         let address = &raw const self.state;
         let mut state = self.state.load(Ordering::Relaxed); // Relaxed: the exchange decides
         while state & READERS != 0 {
-            // Release: as in `count_out`.
+            // Release: partner of the next writer's Acquire, as in `count_out`.
             let (release, failed) = (order!(Release, "adaptive-rw-read-try"), Ordering::Relaxed);
             match self.state.compare_exchange(state, state - READER, release, failed) {
                 Ok(_) => {

@@ -98,7 +98,7 @@ impl AdaptiveRw {
     /// Counts a reader although a writer may hold the lock; returns whether the reader has entered.
     /// None if the reader may not be counted.
     fn count_in_advance(&self, preference: Preference) -> Option<bool> {
-        // Acquire: as in `count_in`, for a thread that finds no writer.
+        // Acquire: partner of the Release with which a writer leaves, for a thread that finds none.
         let before = self.state.fetch_add(READER, order!(Acquire, "adaptive-rw-advance"));
         let has_writer = before & WRITER != 0;
         if !has_writer && stops(before, preference) {
@@ -334,7 +334,8 @@ impl AdaptiveRw {
             let mends = if state & QUEUED == 0 { MENDING } else { 0 };
             let counts = if state & WRITER != 0 { state & !READERS } else { state };
             let mended = counts & !(GENERATION | PENDING) | generation | mends;
-            // Acquire, Relaxed: as above.
+            // Acquire: partner of the Release below, of another thread. Relaxed on failure: the loop
+            // reads the word again.
             let (acquire, failed) = (Ordering::Acquire, Ordering::Relaxed);
             if self.state.compare_exchange(state, mended, acquire, failed).is_ok() && mends != 0 {
                 // SAFETY: no thread enters it while the lock is being mended.

@@ -28,7 +28,7 @@
 //!
 //! Each acquisition (Acquire) reads from the releases before it (Release), all of them
 //! read-modify-writes of one word. A thread to which the lock is handed acquires it by the mark in
-//! its own record ([`Waiter`]) from the thread that hands it over. That thread has acquired what
+//! its own record, a `Waiter`, from the thread that hands it over. That thread has acquired what
 //! the readers before it released, when it locked the chain or handed the lock over. The chain is
 //! locked by an Acquire and unlocked by a Release of the same word.
 //!

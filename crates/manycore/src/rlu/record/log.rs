@@ -75,7 +75,8 @@ impl Log {
     /// The domain ends: no other thread uses the log.
     pub unsafe fn take_freed(&self, dying: &mut Dying) {
         self.committed.with_mut(|committed| {
-            // SAFETY: no other thread uses the log, as the caller ensures.
+            // SAFETY: no other thread uses the log, so that the copies and the lists are this
+            // thread's (contract of this function).
             for copy in unsafe { &mut *committed }.copies.drain(..) {
                 // SAFETY: a copy stays in its log until it is written back, and `copies` lists
                 // those that are not.

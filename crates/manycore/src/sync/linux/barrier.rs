@@ -25,7 +25,8 @@ pub fn is_asymmetric() -> bool {
 /// The side without a fence. It orders the compiler's accesses before and after it.
 #[inline]
 pub fn light() {
-    // SeqCst: of all accesses.
+    // SeqCst, for the compiler only: of all accesses. Partner: `heavy`, which makes the CPU of this
+    // thread execute a fence in this place.
     compiler_fence(Ordering::SeqCst);
 }
 

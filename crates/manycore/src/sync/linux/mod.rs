@@ -45,7 +45,7 @@ pub(super) fn monotonic() -> core::time::Duration {
 
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec, here.
+    // SAFETY: the kernel writes one timespec, into `now`.
     unsafe {
         syscalls::raw_syscall!(syscalls::Sysno::clock_gettime, clock, &raw mut now);
     }

@@ -122,7 +122,7 @@ impl Store {
 /// Gives the calling thread a store, in front of its other ones.
 #[cold]
 fn new_store(before: *mut Store) -> &'static Store {
-    // Acquire, and Release below: one thread at a time.
+    // Acquire: partner of the Release below, of the thread before: one at a time is here.
     while GIVING.swap(true, Ordering::Acquire) {
         hint::yield_now();
     }
@@ -130,6 +130,7 @@ fn new_store(before: *mut Store) -> &'static Store {
     // Relaxed, both: under `GIVING`.
     store.owner.store(local::kernel_id(), Ordering::Relaxed);
     store.before.store(before, Ordering::Relaxed);
+    // Release: partner of the Acquire above, of the next thread.
     GIVING.store(false, Ordering::Release);
     local::local().set_nodes(core::ptr::from_ref(store).cast_mut().cast());
     store

@@ -22,9 +22,11 @@ pub fn nanoseconds(ticks: u64) -> u64 {
 
 /// [`now`], between two fences.
 pub fn ordered() -> u64 {
-    fence(Ordering::SeqCst); // SeqCst, both: of all accesses
+    // SeqCst, both: this thread's accesses stay on their sides of the reading. Partner: the fences of
+    // threads that compare their times with this one.
+    fence(Ordering::SeqCst);
     let ticks = now();
-    fence(Ordering::SeqCst); // SeqCst: as above
+    fence(Ordering::SeqCst); // SeqCst: its second half
     ticks
 }
 

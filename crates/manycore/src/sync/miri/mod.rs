@@ -46,7 +46,7 @@ pub(super) fn monotonic() -> core::time::Duration {
 
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: one timespec is written, here.
+    // SAFETY: the call writes one timespec, into `now`.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     now
 }

@@ -15,7 +15,7 @@ static ON_HOST: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
 
 /// All slots.
 pub fn slots() -> &'static [AtomicUsize] {
-    // SAFETY: zero is a slot without a mark.
+    // SAFETY: all slots are words, for which zero is a valid value: a slot without a mark.
     unsafe { of_process(OfProcess::Slots, &ON_HOST) }
 }
 

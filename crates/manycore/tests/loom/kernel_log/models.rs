@@ -168,7 +168,7 @@ fn change_beside_walks(fault: Fault, is_spread: bool) {
         let look = |log: &Log| {
             log.walk(|tree| {
                 let node = log.node(1);
-                // SAFETY: the lock is held.
+                // SAFETY: the lock is held, and keeps other threads away.
                 let [wanted, found] = node.keys.with(|keys| unsafe { *keys });
                 assert!(!tree.contains(&1) || wanted == found, "an element has an old key");
             });

@@ -43,7 +43,7 @@ impl Deref for Simulated {
 impl Drop for Simulated {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: dropped here only.
+            // SAFETY: the value is dropped here only, and not used after it.
             unsafe { ManuallyDrop::drop(&mut self.0) };
         }
     }

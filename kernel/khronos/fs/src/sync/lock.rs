@@ -24,7 +24,7 @@ impl Lock {
     /// It was acquired, and is released once.
     pub unsafe fn release(&self) {
         self.turn();
-        // SAFETY: the contract of this function.
+        // SAFETY: the lock was acquired, and is released once (contract of this function).
         unsafe { self.lock.release() };
     }
 

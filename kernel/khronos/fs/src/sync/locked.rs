@@ -228,7 +228,8 @@ impl<'v> Attempt<'_, 'v> {
         struct Release<'l>(&'l Lock);
         impl Drop for Release<'_> {
             fn drop(&mut self) {
-                // SAFETY: acquired below.
+                // SAFETY: `reading`, below, has acquired it for this `Release`, which alone
+                // releases it.
                 unsafe { self.0.release() };
             }
         }
@@ -287,7 +288,8 @@ impl<'v> Attempt<'_, 'v> {
             let entry = self.spot(seen.place.directory, seen.place.key).entry;
             match (seen.inode, entry) {
                 (None, None) => true,
-                // SAFETY: found in this section.
+                // SAFETY: the entry was found in this section, which lasts as long as `self`, and
+                // entries are freed after it.
                 (Some(inode), Some(entry)) => unsafe { self.found(entry).is(&inode) },
                 _ => false,
             }
@@ -327,7 +329,8 @@ impl<'v> Tx<'v> for Attempt<'_, 'v> {
     fn find(&self, directory: InodeRef<'v>, key: Key<'_>) -> Option<InodeRef<'v>> {
         let lock = &names(directory.inode()).chain(key.hash).lock;
         let entry = self.reading(lock, || self.spot(directory, key).entry)?;
-        // SAFETY: found in this section.
+        // SAFETY: the entry was found in this section, which lasts as long as `self`, and entries
+        // are freed after it.
         Some(unsafe { self.found(entry) })
     }
 
@@ -357,7 +360,8 @@ impl<'v> Tx<'v> for Attempt<'_, 'v> {
                 while let Some(entry) = self.follow(link) {
                     let this = entry.constant.get();
                     let key = Key { bytes: this.name.bytes(), hash: this.hash };
-                    // SAFETY: found in this section.
+                    // SAFETY: the entry was found in this section, which lasts as long as `self`,
+                    // and entries are freed after it.
                     if this.hash >= from && !visit(key, unsafe { self.found(entry) }) {
                         return true;
                     }

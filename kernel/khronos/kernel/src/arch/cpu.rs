@@ -129,16 +129,18 @@ pub unsafe fn adopt(number: usize, apic_id: u8) {
     cpu.this.store(address.cast_mut(), Ordering::Relaxed); // Relaxed, all: the CPU's own
     cpu.number.store(number as u32, Ordering::Relaxed);
     cpu.remote.apic_id.store(u32::from(apic_id), Ordering::Relaxed);
-    // SAFETY: this is what the kernel reads by GS.
+    // SAFETY: `cpu` is a static, and the kernel reads its address by GS from now on (contract of
+    // this function).
     unsafe { super::msr::write(super::msr::GS_BASE, address as u64) };
 }
 
 /// The calling CPU. Unless the thread is pinned, it may be another one after the next instruction.
 pub fn this() -> &'static Cpu {
     let cpu: *const Cpu;
-    // SAFETY: `adopt` has put the address there.
+    // SAFETY: reads the word at GS:0, which is `Cpu::this`: `adopt` has set GS to a `Cpu` before
+    // any other code of the CPU.
     unsafe { asm!("mov {}, gs:[0]", out(reg) cpu, options(nostack, preserves_flags)) };
-    // SAFETY: it is one of `CPUS`.
+    // SAFETY: the address is that of one of `CPUS`, which are statics.
     unsafe { &*cpu }
 }
 
@@ -184,14 +186,14 @@ pub fn unpin() -> bool {
 /// How many pins the running thread has.
 pub fn pins() -> u32 {
     let pins: u32;
-    // SAFETY: reads the count.
+    // SAFETY: reads the count of pins in the CPU's own `Cpu`, to which GS leads since `adopt`.
     unsafe { asm!("mov {:e}, gs:[{}]", out(reg) pins, const PINS, options(nostack)) };
     pins
 }
 
 /// Halts the CPU until an interrupt; for ever, if interrupts are off.
 pub fn halt() {
-    // SAFETY: changes nothing.
+    // SAFETY: halts the CPU; changes no memory and no register.
     unsafe { asm!("hlt", options(nomem, nostack)) };
 }
 

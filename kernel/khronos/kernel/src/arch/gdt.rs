@@ -29,14 +29,16 @@ struct Tables {
 #[repr(align(16))]
 struct Stacks(UnsafeCell<[[u8; OWN_STACK_BYTES]; OWN_STACKS]>);
 
-// SAFETY: only the CPU uses them, by its TSS.
+// SAFETY: Rust code takes their addresses only; hardware of the one CPU whose TSS names them writes
+// to them.
 unsafe impl Sync for Stacks {}
 
 /// In a static of their own, which is all zeros and takes no room in the kernel's file.
 static STACKS: [Stacks; MOST] =
     [const { Stacks(UnsafeCell::new([[0; OWN_STACK_BYTES]; OWN_STACKS])) }; MOST];
 
-// SAFETY: each CPU uses its own.
+// SAFETY: `load` and `set_kernel_stack` get the calling CPU's number (their contracts), so that
+// each CPU writes its own tables only.
 unsafe impl Sync for Tables {}
 
 static TABLES: [Tables; MOST] = [const {
@@ -73,7 +75,8 @@ pub unsafe fn load(number: usize) {
     let tables = &TABLES[number];
     let tss = tables.tss.get();
     let address = tss as u64;
-    // SAFETY: the CPU's own tables, which nothing else uses now.
+    // SAFETY: the tables are the calling CPU's own (contract of this function), which no code uses
+    // before it has loaded them, below.
     unsafe {
         for stack in 0..OWN_STACKS {
             (*tss).own_stacks[stack] =
@@ -87,7 +90,8 @@ pub unsafe fn load(number: usize) {
         (*gdt)[7] = address >> 32;
     }
     let pointer = Pointer { bytes: 63, address: tables.gdt.get() as u64 };
-    // SAFETY: the code and data segments are as before.
+    // SAFETY: the table is a static with the segments that boot.s uses, at the same places, so that
+    // the segment registers stay valid; 0x30 is its TSS.
     unsafe {
         asm!("lgdt [{}]", in(reg) &raw const pointer);
         asm!("ltr {:x}", in(reg) 0x30u16);
@@ -109,6 +113,7 @@ pub struct Pointer {
 ///
 /// The calling CPU has this number, and the stack belongs to the running thread.
 pub unsafe fn set_kernel_stack(number: usize, top: u64) {
-    // SAFETY: the CPU's own, which hardware reads only.
+    // SAFETY: the TSS is the calling CPU's own (contract of this function), and apart from this
+    // function only the CPU reads it.
     unsafe { (&raw mut (*TABLES[number].tss.get()).stacks[0]).write_unaligned(top) };
 }

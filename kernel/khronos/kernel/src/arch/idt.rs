@@ -60,7 +60,8 @@ pub fn load() {
     let table = IDT.get();
     let pointer =
         Pointer { bytes: (size_of_val(table) - 1) as u16, address: table.as_ptr() as u64 };
-    // SAFETY: all gates lead to entry.s; the segments are those of gdt.rs.
+    // SAFETY: all gates lead to entry.s, which saves every register; the selectors in STAR are
+    // those of the table in gdt.rs.
     unsafe {
         asm!("lidt [{}]", in(reg) &raw const pointer);
         msr::write(msr::STAR, 0x18 << 48 | 0x08 << 32);

@@ -19,7 +19,8 @@ pub const FMASK: u32 = 0xc000_0084;
 ///
 /// The kernel goes on with the new value.
 pub unsafe fn write(register: u32, value: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: the kernel goes on with the new value (contract of this function); the instruction
+    // accesses no memory.
     unsafe {
         asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32);
     }
@@ -62,7 +63,7 @@ pub fn outl(port: u16, value: u32) {
 /// The address of the last page fault.
 pub fn fault_address() -> usize {
     let address: usize;
-    // SAFETY: reads a register.
+    // SAFETY: reads CR2, and accesses no memory.
     unsafe { asm!("mov {}, cr2", out(reg) address, options(nomem, nostack)) };
     address
 }
@@ -70,7 +71,7 @@ pub fn fault_address() -> usize {
 /// The physical address of the page tables in use.
 pub fn page_tables() -> u64 {
     let address: u64;
-    // SAFETY: reads a register.
+    // SAFETY: reads CR3, and accesses no memory.
     unsafe { asm!("mov {}, cr3", out(reg) address, options(nomem, nostack)) };
     address
 }
@@ -81,14 +82,16 @@ pub fn page_tables() -> u64 {
 ///
 /// They map the kernel.
 pub unsafe fn set_page_tables(address: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: the tables map the kernel (contract of this function), so that its code, stacks and
+    // statics stay where they are.
     unsafe { asm!("mov cr3, {}", in(reg) address, options(nostack)) };
 }
 
 /// Whether interrupts are on.
 pub fn interrupts_on() -> bool {
     let flags: u64;
-    // SAFETY: reads the flags by way of the stack; there is no red zone.
+    // SAFETY: reads the flags by way of the stack, below which nothing is kept: the kernel is
+    // compiled without a red zone.
     unsafe { asm!("pushfq", "pop {}", out(reg) flags) };
     flags & 1 << 9 != 0
 }
@@ -96,14 +99,16 @@ pub fn interrupts_on() -> bool {
 /// Turns interrupts off; says whether they were on.
 pub fn interrupts_off() -> bool {
     let were_on = interrupts_on();
-    // SAFETY: nothing is lost, only later. It orders memory accesses, for the compiler.
+    // SAFETY: interrupts that arrive are handled once they are on again. Without `nomem`, the
+    // compiler keeps memory accesses on their side of this.
     unsafe { asm!("cli") };
     were_on
 }
 
 /// Turns interrupts on.
 pub fn interrupts_enable() {
-    // SAFETY: handlers are in place before anything calls this.
+    // SAFETY: handlers are loaded before any code calls this, and a handler leaves registers and
+    // the interrupted stack as it has found them.
     unsafe { asm!("sti") };
 }
 

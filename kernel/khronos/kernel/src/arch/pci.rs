@@ -34,7 +34,8 @@ impl ConfigurationAccess for Ports {
         outl(DATA, data);
     }
 
-    // SAFETY: a lock guards the ports, so that copies do not disturb each other.
+    // SAFETY: each access of a copy holds `PORTS` for both of its ports, so that copies do not
+    // disturb each other.
     unsafe fn unsafe_clone(&self) -> Self {
         Self
     }

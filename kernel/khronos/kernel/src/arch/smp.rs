@@ -46,7 +46,8 @@ pub fn start() {
         stack.store(new.top(), Ordering::Relaxed); // Relaxed: published below
     }
     ap_stacks.store(STACKS.as_ptr().cast_mut().cast(), Ordering::Relaxed);
-    // Release: the stacks are there. CPUs that start see all of it: they begin later.
+    // Release: partner of boot.s, which a CPU executes only after the interrupt below: it sees the
+    // stacks.
     ap_stack_count.store(others, Ordering::Release);
     let (from, to) = (&raw const trampoline_start, &raw const trampoline_end);
     // SAFETY: the page at TRAMPOLINE is below 1 MB, where no frames are handed out.
@@ -91,7 +92,8 @@ fn delay(nanoseconds: u64) {
 #[unsafe(no_mangle)]
 extern "C" fn ap_main(ticket: u32) -> ! {
     let number = ticket as usize + 1;
-    // SAFETY: the ticket is this CPU's.
+    // SAFETY: boot.s gives each CPU another ticket, from 0 on, and CPU 0 is the first one: so the
+    // number is this CPU's only.
     unsafe {
         cpu::adopt(number, apic::id());
         gdt::load(number);

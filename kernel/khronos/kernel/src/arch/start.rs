@@ -11,7 +11,7 @@ use crate::vfs::durable;
 /// The entry of the first CPU from boot.s, with the loader's protocol and its information.
 #[unsafe(no_mangle)]
 extern "C" fn boot_main(information: u32, protocol: u32) -> ! {
-    // SAFETY: the first CPU, once.
+    // SAFETY: boot.s calls this once, on the first CPU, whose number is 0.
     unsafe {
         cpu::adopt(0, 0);
         gdt::load(0);

@@ -31,7 +31,8 @@ impl StackPointer {
             0,
             0, // the stack is aligned at the call
         ];
-        // SAFETY: the caller's new stack.
+        // SAFETY: the nine words below `top` are on a new stack, which no thread uses yet (all
+        // callers have just taken it).
         unsafe { at.cast::<[u64; 9]>().write(words) };
         Self(UnsafeCell::new(at as u64))
     }
@@ -50,7 +51,8 @@ impl StackPointer {
 /// `from` is the running thread's. `to` is that of a thread that does not run and that the caller
 /// may run.
 pub unsafe fn switch(from: &StackPointer, to: &StackPointer) {
-    // SAFETY: the caller's.
+    // SAFETY: `from` is the running thread's, and `to` that of a thread that does not run (contract
+    // of this function).
     unsafe { switch_stacks(from.0.get(), *to.0.get()) };
 }
 
@@ -60,7 +62,9 @@ pub unsafe fn switch(from: &StackPointer, to: &StackPointer) {
 ///
 /// The frame is at the top of the running thread's kernel stack, and interrupts are off.
 pub unsafe fn leave_by(frame: *const super::frame::Frame) -> ! {
-    // SAFETY: the caller's.
+    // SAFETY: the frame is at the top of the running thread's stack, and interrupts are off
+    // (contract of this function), so that nothing else is written there before `leave` has
+    // restored the registers.
     unsafe {
         core::arch::asm!("mov rsp, {}", "jmp {}", in(reg) frame, in(reg) &raw const leave, options(noreturn))
     }

@@ -11,7 +11,7 @@ static START: AtomicU64 = AtomicU64::new(0);
 /// Reads the counter, after all loads that come earlier in the program.
 pub fn read() -> u64 {
     let (low, high): (u32, u32);
-    // SAFETY: reads the counter.
+    // SAFETY: reads the time-stamp counter, which user and kernel mode may, and accesses no memory.
     unsafe { asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack)) };
     u64::from(high) << 32 | u64::from(low)
 }

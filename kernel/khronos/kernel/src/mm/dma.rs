@@ -36,7 +36,8 @@ unsafe impl Hal for Dma {
         // The address 0 says that there is no memory.
         let Some(address) = frames::take(order(pages)) else { return (0, NonNull::dangling()) };
         let memory = pointer(address);
-        // SAFETY: a piece of at least as many frames, which no other code has.
+        // SAFETY: `frames::take` has given out this piece just now, of at least as many frames, and
+        // the direct map covers it.
         unsafe { memory.write_bytes(0, pages * frames::BYTES) };
         (address, memory)
     }

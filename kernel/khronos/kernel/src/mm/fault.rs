@@ -33,6 +33,7 @@ pub fn mend(address: usize, error: u64) -> bool {
 
 /// Reads where nothing is mapped, on purpose.
 pub fn provoke() {
-    // SAFETY: it is not safe, and the kernel stops: the caller tests exactly that.
+    // SAFETY: it is not safe: the address is not mapped, and the fault stops the kernel, which the
+    // caller tests.
     unsafe { (16 as *const u64).read_volatile() };
 }

@@ -57,7 +57,8 @@ fn links(number: u64) -> *mut Links {
 impl Buddy {
     fn push(&mut self, number: u64, order: usize) {
         let head = self.heads[order];
-        // SAFETY: the piece is free, and so this allocator's; so is the head of the list.
+        // SAFETY: the allocator's lock is held; the piece is free, as is the head of the list, and
+        // free memory belongs to the allocator.
         unsafe {
             links(number).write(Links { next: head, previous: NONE });
             if head != NONE {

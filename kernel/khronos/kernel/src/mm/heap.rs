@@ -36,7 +36,8 @@ pub struct Cache {
 /// The depot's batches, a list for each class.
 struct Depot([*mut Free; CLASSES]);
 
-// SAFETY: no thread uses the pieces; the lock hands them from one CPU to another.
+// SAFETY: a piece in the depot is free, and no thread reads or writes it; the lock orders its
+// change from one CPU's lists to another's.
 unsafe impl Send for Depot {}
 
 static DEPOT: IrqSpin<Depot> = IrqSpin::new(Rank::Heap, Depot([ptr::null_mut(); CLASSES]));
@@ -59,7 +60,8 @@ impl Cache {
         }
         let (head, count) = &mut self.lists[class];
         let piece = *head;
-        // SAFETY: the list is not empty, and its pieces are free.
+        // SAFETY: the list is not empty, and a piece in it is free memory with a `Free` at its
+        // begin, which `give` or `carve` has written.
         *head = unsafe { (*piece).next };
         *count -= 1;
         piece.cast()
@@ -68,7 +70,8 @@ impl Cache {
     fn give(&mut self, class: usize, piece: *mut u8) {
         let (head, count) = &mut self.lists[class];
         let piece = piece.cast::<Free>();
-        // SAFETY: the piece is free, and at least as large as `Free`.
+        // SAFETY: the caller has freed the piece, which is of this class and so at least as large
+        // as `Free`.
         unsafe { piece.write(Free { next: *head, next_batch: ptr::null_mut() }) };
         *head = piece;
         *count += 1;
@@ -83,11 +86,13 @@ impl Cache {
         let first = *head;
         let mut last = first;
         for _ in 1..batch(class) {
-            // SAFETY: the list has at least twice as many.
+            // SAFETY: the list has at least twice as many pieces as a batch, each with a `Free`
+            // that leads to the next.
             last = unsafe { (*last).next };
         }
         let mut depot = DEPOT.lock();
-        // SAFETY: both are free pieces of this list.
+        // SAFETY: both are free pieces of this list, each with a `Free` at its begin; the depot's
+        // lock is held.
         unsafe {
             *head = (*last).next;
             (*last).next = ptr::null_mut();
@@ -104,7 +109,8 @@ impl Cache {
         if first.is_null() {
             return false;
         }
-        // SAFETY: the depot's batches are of free pieces.
+        // SAFETY: a batch in the depot begins with a free piece, in which `put_back` has written
+        // the next batch; the depot's lock is held.
         depot.0[class] = unsafe { (*first).next_batch };
         self.lists[class] = (first, batch(class));
         true
@@ -117,7 +123,8 @@ impl Cache {
         for at in (0..frames::BYTES).step_by(bytes) {
             let piece = direct_map::physical(frame).wrapping_add(at).cast::<Free>();
             let (head, count) = &mut self.lists[class];
-            // SAFETY: the frame is this allocator's now.
+            // SAFETY: `frames::take` has given the frame to this allocator, and `at` leaves room
+            // for a piece of this class.
             unsafe { piece.write(Free { next: *head, next_batch: ptr::null_mut() }) };
             *head = piece;
             *count += 1;

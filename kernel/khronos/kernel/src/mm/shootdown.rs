@@ -44,6 +44,6 @@ pub fn answer() {
 }
 
 fn forget_here() {
-    // SAFETY: the tables that are in use.
+    // SAFETY: loads the tables that are in use already, which map the kernel.
     unsafe { msr::set_page_tables(msr::page_tables()) };
 }

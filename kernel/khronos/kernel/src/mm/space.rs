@@ -299,7 +299,7 @@ impl Space {
         let value = entry.load(Ordering::Relaxed); // Relaxed, all: under the block's lock
         if value & PRESENT == 0 {
             let frame = new_frame(area, page)?;
-            // Release: a CPU that walks the tables sees the contents.
+            // Release: partner of a CPU's walk through the tables, which sees the contents.
             entry.store(frame.into_raw() | PRESENT | flags(area.protection()), Ordering::Release);
         } else if write && value & WRITABLE == 0 {
             self.make_writable(area, entry, value)?;
@@ -315,7 +315,7 @@ impl Space {
         count(Event::CopyFaults);
         let copy = Frame::copy_of(&borrow(value))?;
         let old = take(entry);
-        // Release: as above.
+        // Release: partner of a CPU's walk through the tables, which sees the copy.
         entry.store(copy.into_raw() | PRESENT | flags(area.protection()), Ordering::Release);
         // Other threads may read the old frame, which may have another owner in a moment.
         self.forget();
@@ -330,7 +330,8 @@ impl Space {
         while !left.is_empty() {
             let room = ((PAGE - at % PAGE) as usize).min(left.len());
             let place = self.page_for_writing(at)? + at % PAGE;
-            // SAFETY: a frame of this space, which no program uses yet.
+            // SAFETY: `page_for_writing` has returned the address of a frame of this space, which
+            // no program runs in yet, and `room` ends with the page.
             unsafe {
                 direct_map::physical(place).copy_from_nonoverlapping(left.as_ptr(), room);
             }
@@ -411,7 +412,7 @@ fn new_frame(area: &Area, page: u64) -> Option<Frame> {
             let frame = Frame::zeroed()?;
             let at = offset + (page - area.start);
             let bytes = limit.saturating_sub(at).min(PAGE) as usize;
-            // SAFETY: the frame is new.
+            // SAFETY: the frame is new and no other thread has it; `bytes` is at most a page.
             let into = unsafe { core::slice::from_raw_parts_mut(frame.bytes(), bytes) };
             content.read_at(at, into);
             Some(frame)
@@ -421,14 +422,16 @@ fn new_frame(area: &Area, page: u64) -> Option<Frame> {
 
 /// The frame of an entry, whose reference stays there.
 fn borrow(value: u64) -> core::mem::ManuallyDrop<Frame> {
-    // SAFETY: an entry of a space's area has a reference, which is not dropped here.
+    // SAFETY: an entry that is present counts as one reference to its frame, which `ManuallyDrop`
+    // leaves to it.
     core::mem::ManuallyDrop::new(unsafe { Frame::from_raw(value & ADDRESS) })
 }
 
 /// The frame of an entry, which is empty then.
 fn take(entry: &Entry) -> Frame {
     let value = entry.swap(0, Ordering::Relaxed); // Relaxed: under the block's lock, or all
-    // SAFETY: the reference was the entry's.
+    // SAFETY: an entry that is present counts as one reference to its frame, which the swap has
+    // taken out of it.
     unsafe { Frame::from_raw(value & ADDRESS) }
 }
 

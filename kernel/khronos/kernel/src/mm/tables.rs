@@ -73,8 +73,8 @@ fn entry_at(root: u64, address: u64, level: u32, make: bool) -> Option<&'static 
                 return None;
             }
             let (new, flags) = (Frame::zeroed()?, PRESENT | WRITABLE | USER);
+            // Release: partner of the Acquires here, and of a CPU's walk, which sees zeros.
             let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
-            // Release: a CPU that walks sees zeros.
             value = match entry.compare_exchange(0, new.address() | flags, done, failed) {
                 Ok(_) => new.into_raw() | flags,
                 Err(made) => made,
@@ -133,7 +133,8 @@ fn free_below(entry: &Entry, level: u32) {
 pub fn map_kernel(address: u64, frame: Frame) {
     let entry = entry(kernel(), address, true).expect("memory for the kernel's page tables");
     let value = frame.into_raw() | PRESENT | WRITABLE | NO_EXECUTE;
-    let before = entry.swap(value, Ordering::Release); // Release: the frame's contents are there
+    // Release: partner of a CPU's walk through the tables, which sees the frame's contents.
+    let before = entry.swap(value, Ordering::Release);
     assert!(before == 0, "the kernel maps the page at {address:#x} twice");
 }
 
@@ -144,7 +145,8 @@ pub fn map_kernel(address: u64, frame: Frame) {
 /// If there is no memory for tables.
 pub fn map_large_kernel(address: u64, to: u64) {
     let entry = entry_at(kernel(), address, 1, true).expect("memory for the kernel's page tables");
-    entry.store(to | PRESENT | WRITABLE | LARGE_PAGE | NO_EXECUTE, Ordering::Release); // as above
+    // Release: partner of a CPU's walk through the tables.
+    entry.store(to | PRESENT | WRITABLE | LARGE_PAGE | NO_EXECUTE, Ordering::Release);
 }
 
 /// Makes the first level's entry for a part of the kernel's half, so that all roots get it.

@@ -43,19 +43,21 @@ pub unsafe trait Plain: Copy + Default {}
 
 macro_rules! plain {
     ($($type:ty),*) => {$(
-        // SAFETY: a number.
+        // SAFETY: an integer has no padding, and all its bit patterns are valid.
         unsafe impl Plain for $type {}
     )*};
 }
 plain!(u8, u16, u32, u64, i32, i64, usize);
 
-// SAFETY: an array of such has no padding either.
+// SAFETY: the elements have no padding and take any bits (`Plain`), and there is none between
+// elements of an array.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] where [T; N]: Default {}
 
 /// Reads a value.
 pub fn read<T: Plain>(address: u64) -> Result<T> {
     let mut value = T::default();
-    // SAFETY: the type is any bytes.
+    // SAFETY: the bytes are those of `value`, borrowed mutably and initialised; all bit patterns
+    // are valid for a `Plain`.
     let bytes =
         unsafe { core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>()) };
     read_bytes(address, bytes)?;
@@ -64,7 +66,7 @@ pub fn read<T: Plain>(address: u64) -> Result<T> {
 
 /// Writes a value.
 pub fn write<T: Plain>(address: u64, value: &T) -> Result<()> {
-    // SAFETY: the type is bytes, without padding.
+    // SAFETY: the bytes are those of `value`, all of them initialised: a `Plain` has no padding.
     let bytes = unsafe {
         core::slice::from_raw_parts(core::ptr::from_ref(value).cast::<u8>(), size_of::<T>())
     };

@@ -267,7 +267,7 @@ fn end_other_threads(user: &user::User) {
     }
     drop(threads);
     while user.process.live_threads.load(Ordering::Acquire) > 1 {
-        // Acquire: as in `exec`
+        // Acquire: partner of the AcqRel with which threads end
         let tick = crate::arch::tsc::now() + 10_000_000;
         if crate::sync::wait::sleep_until(tick).is_err() && signal::is_due() {
             // Another thread ends the process meanwhile.

@@ -117,7 +117,8 @@ pub fn send(process: &Arc<Process>, signal: u32) {
     if is_ignored(process, signal) {
         return;
     }
-    process.pending.fetch_or(bit(signal), Ordering::SeqCst); // SeqCst: then the look at sleepers
+    // SeqCst: before sleepers are woken; partner of the loads of `pending` before a thread sleeps.
+    process.pending.fetch_or(bit(signal), Ordering::SeqCst);
     let threads = process.relations.lock().threads.clone();
     threads.iter().for_each(|thread| wake(thread, signal));
 }
@@ -128,7 +129,7 @@ pub fn send_to_thread(thread: &Arc<Thread>, signal: u32) {
     if signal != SIGKILL && is_ignored(&user.process, signal) {
         return;
     }
-    user.pending.fetch_or(bit(signal), Ordering::SeqCst); // SeqCst: as in `send`
+    user.pending.fetch_or(bit(signal), Ordering::SeqCst); // SeqCst: partner as in `send`
     wake(thread, signal);
 }
 

@@ -86,7 +86,7 @@ impl Ready {
     }
 
     fn open(&self, slot: u8, flags: i32) -> i64 {
-        // SAFETY: the path ends with a zero.
+        // SAFETY: the path is a C string, which outlives the call.
         let file = unsafe { libc::open(self.paths[0].as_ptr(), libc::O_RDWR | flags, 0o644) };
         keep(slot, file);
         file.into()
@@ -161,6 +161,7 @@ impl Agent<'_> {
             self.turn.store(self.steps + 1, Ordering::Release);
         }
         self.steps += 1;
+        // Acquire: partner of the Release above.
         while self.turn.load(Ordering::Acquire) < self.steps {
             hint::spin_loop();
         }
@@ -256,7 +257,7 @@ fn shared_count() -> &'static AtomicU32 {
 
 fn by_processes(cases: &[Case]) {
     let turn = shared_count();
-    // SAFETY: the program has one thread.
+    // SAFETY: the program has one thread, so that the child may do everything.
     match unsafe { libc::fork() } {
         0 => {
             take_part(1, Callers::Processes, turn, cases);
@@ -265,7 +266,7 @@ fn by_processes(cases: &[Case]) {
         child if child > 0 => {
             take_part(0, Callers::Processes, turn, cases);
             let mut status = 0;
-            // SAFETY: the child is this program's.
+            // SAFETY: the child is this program's, and the kernel writes one number, into `status`.
             let ended = unsafe { libc::waitpid(child, &mut status, 0) };
             // Relaxed: a number
             WRONG.fetch_add(u32::from(ended != child || status != 0), Ordering::Relaxed);
@@ -310,7 +311,7 @@ fn main() -> ExitCode {
         if is_right { "as expected" } else { "not all as expected" }
     );
     if is_first {
-        // SAFETY: nothing is to be kept.
+        // SAFETY: the machine's memory is of no use any more: the results are printed.
         unsafe { libc::reboot(libc::RB_POWER_OFF) };
     }
     if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -95,12 +95,13 @@ impl<T> Bucket<T> {
         let (mut line, mut word) = (self, word);
         loop {
             for slot in slots(occupied(word, TAGS)) {
-                // Acquire: as in `find`.
+                // Acquire: partner of the Releases in `Locked::put_in` and `Locked::replace`.
                 f(tag_of(word, slot), line.slots[slot].load(Ordering::Acquire));
             }
             let Some(next) = line.overflow() else { return };
             line = next;
-            word = line.word.load(Ordering::Acquire); // Acquire: as in `find`
+            // Acquire: partner of the Releases in `Locked::put_in` and `Locked::take_out`.
+            word = line.word.load(Ordering::Acquire);
         }
     }
 
@@ -140,7 +141,8 @@ impl<'t, T> Locked<'t, T> {
         while let Some(line) = last.overflow() {
             let word = line.word.load(Ordering::Relaxed); // Relaxed: this thread is the writer
             if let Some(slot) = free(word, TAGS) {
-                line.slots[slot].store(entry, Ordering::Release); // Release: as above
+                // Release: partner of the Acquire in `find`, as above.
+                line.slots[slot].store(entry, Ordering::Release);
                 // Release: partner of the Acquire in `find`.
                 line.word.store(with(word, slot, tag), order!(Release, "map-put-further"));
                 return false;

@@ -48,7 +48,7 @@ mod tests {
     fn as_it_was<T: NoUninit + PartialEq + core::fmt::Debug>(value: T) {
         let room: [AtomicU64; 4] = core::array::from_fn(|_| AtomicU64::new(u64::MAX));
         store(&room, &value, Ordering::Relaxed); // Relaxed: no other thread has it
-        // SAFETY: stored above, and no other thread writes.
+        // SAFETY: the loop has stored all words of the value just now, and no other thread writes.
         assert_eq!(unsafe { load::<T>(&room).assume_init() }, value);
     }
 

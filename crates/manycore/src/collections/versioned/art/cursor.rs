@@ -48,7 +48,8 @@ impl Cursor {
         observer: &impl Observe<S>,
     ) -> Self {
         let mut cursor = Self(Vec::new());
-        // SAFETY: the contract of this function.
+        // SAFETY: a snapshot of the tree's domain (contract of this function), in which the anchor
+        // is always found.
         unsafe { cursor.enter(session, Gap { node: anchor.into(), at: 0 }, observer) };
         cursor
     }
@@ -60,7 +61,8 @@ impl Cursor {
     /// In a session that has found it.
     unsafe fn enter<S: RawSession>(&mut self, session: &S, gap: Gap, observer: &impl Observe<S>) {
         if observer.is_interested() {
-            // SAFETY: the contract of this function.
+            // SAFETY: the session has found the node (contract of this function), and so it stays
+            // until its end.
             unsafe { observe_all(session, gap.node, observer) };
         }
         self.0.push(gap);
@@ -141,7 +143,7 @@ impl Cursor {
         let (key, includes) = match bound {
             Bound::Included(key) => (key, true),
             Bound::Excluded(key) => (key, false),
-            // SAFETY: the contract of this function.
+            // SAFETY: a snapshot of the tree's domain (contract of this function, that of `all`).
             Bound::Unbounded => unsafe {
                 let mut cursor = Self::all(anchor, session, observer);
                 cursor.0[0].at = usize::from(side == Side::Back);

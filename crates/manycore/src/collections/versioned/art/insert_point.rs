@@ -42,7 +42,8 @@ impl Parting {
         key: &[u8],
         depth: usize,
     ) -> Result<InsertPoint, Changed> {
-        // SAFETY: the contract of this function.
+        // SAFETY: the session has found the place (contract of this function), and with it the node
+        // below.
         let path = unsafe { Art::path(session, self.below) };
         let is_same = self.other.is_none() && self.common == key.len();
         let is_between = self.common >= depth && path.is_none_or(|path| self.common < path.depth());

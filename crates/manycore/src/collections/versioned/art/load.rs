@@ -92,7 +92,8 @@ impl Art {
     ) -> Below {
         while let Some(mut node) = open.pop_if(|node| node.depth > depth) {
             node.add(key, below);
-            // SAFETY: the contract of this function.
+            // SAFETY: the session is open, and has all these nodes in the tree if it commits
+            // (contract of this function, that of `load`).
             below = unsafe {
                 Self::node_of(session, Path::of(key, node.depth), node.end, &node.entries)
             };

@@ -148,7 +148,8 @@ impl Structure for Art {
     }
 
     unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(anchor: Link<Anchor>, handle: &mut S) {
-        // SAFETY: the contract of this function.
+        // SAFETY: the domain is the tree's, and no other thread has the tree (contract of this
+        // function).
         unsafe { Self::dismantle_nodes::<K, V, S>(anchor, handle) };
     }
 }
@@ -169,7 +170,8 @@ impl Art {
         if !observer.is_interested() {
             return;
         }
-        // SAFETY: the contract of this function.
+        // SAFETY: the session is the one of the walk (contract of this function), so that what the
+        // walk has found stays until its end.
         unsafe {
             let slot = match Self::insert_point::<K, V, S>(anchor, session, key, way) {
                 Ok(InsertPoint::Between(parting)) => parting.slot,
@@ -228,7 +230,8 @@ where
     ) -> Option<(&'s Word<K>, &'s Word<V>)> {
         let bytes = key.bytes();
         let key = bytes.as_ref();
-        // SAFETY: the contract of this function is that of `walk`.
+        // SAFETY: the session is one of the tree's domain (contract of this function), which is
+        // what `walk` asks for.
         unsafe {
             let (way, found) = Self::walk::<K, V, S>(*parts, session, key);
             match found {
@@ -317,7 +320,8 @@ where
     ) -> Range<'r, K, V, S, O> {
         let bytes = |bound: Bound<&Q>| bound.map(|key| key.bytes().as_ref().to_vec());
         let bounds = [bytes(range.start_bound()), bytes(range.end_bound())];
-        // SAFETY: the contract of this function.
+        // SAFETY: a snapshot of the tree's domain, which changes nothing while the range is used
+        // (contract of this function).
         unsafe { Self::range_of(*parts, session, bounds, observer) }
     }
 }

@@ -89,7 +89,8 @@ impl Art {
                 Bound::Excluded(next)
             }
         };
-        // SAFETY: the contract of this function.
+        // SAFETY: a snapshot of the tree's domain, which changes nothing while the range is used
+        // (contract of this function, that of `range_of`).
         unsafe {
             Self::range_of(anchor, session, [Bound::Included(prefix.to_vec()), end], observer)
         }

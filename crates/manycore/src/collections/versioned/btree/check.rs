@@ -67,7 +67,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
     ) -> Result<Level<K>, &'static str> {
         let mut below = Level { nodes: Vec::new(), borders: Vec::new() };
         for (at, &link) in level.nodes.iter().enumerate() {
-            // SAFETY: the contract of this function.
+            // SAFETY: the session has found the node, and all nodes of this level are inner ones
+            // (contract of this function).
             let node = unsafe { &*session.deref(typed::<Inner<K, INNER>>(link)) };
             let next = level.nodes.get(at + 1).copied().unwrap_or_default();
             ensure(node.end.next.as_ptr() == next.as_ptr(), "a node leads past the next one")?;

@@ -203,7 +203,8 @@ impl<const LEAF: usize, const INNER: usize> Structure for BPlus<LEAF, INNER> {
     }
 
     unsafe fn dismantle<K: Datum, V: Datum, S: RawSession>(anchor: Link<Anchor>, handle: &mut S) {
-        // SAFETY: the contract of this function.
+        // SAFETY: the domain is the tree's, and no other thread has the tree (contract of this
+        // function).
         unsafe { Self::dismantle_levels::<K, V, S>(anchor, handle) };
     }
 }
@@ -299,7 +300,8 @@ where
         range: &impl RangeBounds<Q>,
         observer: O,
     ) -> Self::Range<'r, V, S, O> {
-        // SAFETY: the contract of this function.
+        // SAFETY: a snapshot of the tree's domain, which changes nothing while the range is used
+        // (contract of this function).
         unsafe { Self::entries(*parts, session, range, observer) }
     }
 }

@@ -63,7 +63,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         anchor: Link<Anchor>,
         session: &S,
     ) -> &Leaf<K, V, LEAF> {
-        // SAFETY: the contract of this function.
+        // SAFETY: the session is one of the tree's domain (contract of this function), which is
+        // what `walk` asks for.
         unsafe { Self::walk::<K, V, S>(anchor, session, |_| Ordering::Greater, |_| ()).1 }
     }
 
@@ -125,7 +126,8 @@ impl<const LEAF: usize, const INNER: usize> BPlus<LEAF, INNER> {
         let mut range =
             Range { anchor, session, observer, front, limit, back: None, path: Path::new() };
         if let Bound::Included(key) | Bound::Excluded(key) = end {
-            // SAFETY: the contract of this function is that of `set_back`.
+            // SAFETY: the session is a snapshot of the tree's domain, and lasts as long as the
+            // range (contract of this function).
             let back = unsafe { range.set_back(order(key)) };
             // SAFETY: the session lasts (contract of this function), and has found the leaf.
             back.at = unsafe { back.leaf.partition(|key| is_within(key, end)) };
@@ -152,7 +154,8 @@ where
     unsafe fn set_back(&mut self, order: impl Fn(&K) -> Ordering) -> &mut Gap<'r, K, V, LEAF> {
         let path = &mut self.path;
         let over = |node| path.push(node);
-        // SAFETY: the contract of this function.
+        // SAFETY: the session is a snapshot of the tree's domain, and lasts as long as the range
+        // (contract of this function).
         let (link, leaf) = unsafe {
             BPlus::<LEAF, INNER>::walk::<K, V, S>(self.anchor, self.session, order, over)
         };

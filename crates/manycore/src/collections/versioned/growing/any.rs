@@ -26,7 +26,7 @@ impl<H: BuildHasher + Send + Sync + 'static> Structure for Growing<H> {
         session: &'s S,
         f: impl FnMut(&'s Word<K>, &'s Word<V>) -> bool,
     ) {
-        // SAFETY: the contract of this function.
+        // SAFETY: the session is a snapshot of the buckets' domain (contract of this function).
         unsafe { parts.visit_all(session, f) };
     }
 
@@ -145,7 +145,8 @@ where
         let told = more * each;
         parts.count(told);
         if told > 0 {
-            // SAFETY: the contract of this function.
+            // SAFETY: the handle is in no session, and of the buckets' domain (contract of this
+            // function).
             unsafe { parts.grow(handle, told) };
         }
     }

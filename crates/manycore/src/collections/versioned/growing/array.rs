@@ -31,7 +31,7 @@ fn layout<K, V>(length: usize) -> Layout {
 pub(super) fn allocate<K: Copy, V: Copy>(length: usize) -> *mut EmbeddedBucket<K, V> {
     const { assert!(align_of::<EmbeddedBucket<K, V>>() <= ALIGN) };
     let layout = layout::<K, V>(length);
-    // SAFETY: the layout has more bytes than `ALIGN`.
+    // SAFETY: the layout has more bytes than `ALIGN`, and so is not of size 0.
     let memory = unsafe { alloc_zeroed(layout) };
     if memory.is_null() {
         handle_alloc_error(layout);

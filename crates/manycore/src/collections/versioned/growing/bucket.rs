@@ -242,7 +242,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Bucket<K, V> {
     /// In a session in which the bucket was found.
     #[inline]
     pub unsafe fn get<S: RawSession>(&self, session: &S, hash: usize, key: &K) -> Option<V> {
-        // SAFETY: the contract of this function.
+        // SAFETY: the session has found the bucket (contract of this function), which stays until
+        // its end.
         unsafe { self.find(session, hash, |of_entry| of_entry == key) }.map(|(_, value)| *value)
     }
 

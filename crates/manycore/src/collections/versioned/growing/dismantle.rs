@@ -47,8 +47,8 @@ where
             });
         }
         let table = handle.make_owned(table);
-        // SAFETY: `retry` has begun the session; it was made just now, and no thread has a link to
-        // it.
+        // SAFETY: `retry` has begun the session; the object was made in the line above, and no
+        // other thread has a link to it.
         session::retry(handle, View::Latest, |session| unsafe { session.free_owned(table) });
     }
 }

@@ -174,8 +174,8 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
     pub(in crate::collections) unsafe fn grow<S: RawSession>(&self, handle: &mut S, splits: isize) {
         for _ in 0..splits {
             let Some(number) = self.claim() else { return };
-            // SAFETY: the contract of this function is that of `split_off`, and the number comes
-            // from `claim`.
+            // SAFETY: the caller is in no session, the handle is of the buckets' domain (contract
+            // of this function), and the number comes from `claim`.
             unsafe { self.split_off(handle, number) };
         }
     }
@@ -196,8 +196,8 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
                 unsafe { self.try_split_off(session, number, most) }
             });
             let Split::After(other) = split else { return split };
-            // SAFETY: the contract of this function, for a bucket that is also not one of the
-            // first.
+            // SAFETY: the caller is in no session, the handle is of the buckets' domain (contract
+            // of this function), and the bucket is not one of the first.
             if let Split::Refused = unsafe { self.split_off(handle, other) } {
                 return Split::Refused;
             }
@@ -253,12 +253,13 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
         number: usize,
     ) -> Result<bool, Conflict> {
         loop {
-            // SAFETY: the contract of this function.
+            // SAFETY: the session is one of the buckets' domain (contract of this function).
             match unsafe { self.try_split_off(session, number, CHAINED) }? {
                 Split::Done => return Ok(true),
                 Split::Refused => return Ok(false),
                 Split::After(other) => {
-                    // SAFETY: the contract of this function.
+                    // SAFETY: the session is one of the buckets' domain (contract of this
+                    // function).
                     let is_done = unsafe { self.split_off_within(session, other) }?;
                     if !is_done {
                         return Ok(false);
@@ -280,7 +281,7 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
         session: &mut S,
     ) -> Result<Option<usize>, Conflict> {
         let Some(number) = self.claim() else { return Ok(None) };
-        // SAFETY: the contract of this function.
+        // SAFETY: the session is one of the buckets' domain (contract of this function).
         unsafe { self.split_off_within(session, number) }.map(|_| Some(number))
     }
 
@@ -294,7 +295,8 @@ impl<K: Copy + Hash, V: Copy, H: BuildHasher> Directory<K, V, H> {
         handle: &mut S,
         number: usize,
     ) {
-        // SAFETY: the contract of this function. A refusal is acceptable.
+        // SAFETY: the caller is in no session, and the handle is of the buckets' domain (contract
+        // of this function). A refusal is acceptable.
         unsafe { self.split_off(handle, number) };
     }
 }
@@ -345,7 +347,8 @@ impl<K: Copy, V: Copy, H> Directory<K, V, H> {
         K: 's,
         V: 's,
     {
-        // SAFETY: the contract of this function; the first buckets are there from the beginning.
+        // SAFETY: the session is a snapshot of the buckets' domain (contract of this function); the
+        // first buckets exist from the beginning.
         (0..self.first()).all(|number| unsafe { self.visit(session, number, &mut f) });
     }
 }

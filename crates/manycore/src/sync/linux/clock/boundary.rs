@@ -64,7 +64,7 @@ fn allowed() -> Vec<usize> {
 fn run_on(cpu: usize) -> bool {
     let mut mask = [0u64; 128];
     mask[cpu / 64] = 1 << (cpu % 64);
-    // SAFETY: the kernel reads the mask.
+    // SAFETY: the kernel reads as many bytes as the mask has, and writes nothing to memory of ours.
     unsafe { raw_syscall!(Sysno::sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) == 0 }
 }
 

@@ -25,7 +25,8 @@ pub fn replace(other: extern "C" fn() -> u64) {
 pub(in crate::sync) fn replaced() -> Option<extern "C" fn() -> u64> {
     // Acquire: partner of the Release in `replace`.
     let other = OTHER.load(Ordering::Acquire);
-    // SAFETY: null, which is none, or what `replace` was given.
+    // SAFETY: the word is null, which is `None` of such an option, or a function of this type,
+    // which `replace` has stored.
     unsafe { core::mem::transmute(other) }
 }
 

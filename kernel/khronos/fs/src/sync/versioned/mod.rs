@@ -196,7 +196,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         let spot = self.spot(seen.place.directory, seen.place.key);
         let is_same = match seen.inode {
             None => spot.leaf.is_null(),
-            // SAFETY: found in this session.
+            // SAFETY: this session has found the leaf, which stays until its end.
             Some(inode) => !spot.leaf.is_null() && unsafe { self.found(spot.leaf).is(&inode) },
         };
         if is_same { Ok(spot) } else { Err(Stop::Again(Conflict::Changed)) }
@@ -269,7 +269,8 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     ///
     /// In a session in which the roots are valid; no thread finds them after the commit.
     unsafe fn free_roots(&mut self, chains: &[Chain]) -> Result<(), Conflict> {
-        // SAFETY: the contract of this function.
+        // SAFETY: the session has found the roots, and no thread finds them after the commit
+        // (contract of this function).
         chains.iter().try_for_each(|chain| unsafe { self.session.free(*chain.root.get()) })
     }
 }
@@ -286,7 +287,7 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
 
     fn find(&self, directory: InodeRef<'v>, key: Key<'_>) -> Option<InodeRef<'v>> {
         let leaf = self.spot(directory, key).leaf;
-        // SAFETY: found in this session.
+        // SAFETY: this session has found the leaf, which stays until its end.
         (!leaf.is_null()).then(|| unsafe { self.found(leaf) })
     }
 

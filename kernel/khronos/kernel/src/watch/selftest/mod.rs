@@ -54,7 +54,7 @@ fn in_threads(
             shared.2.wake_all();
         });
     }
-    // Acquire: what the threads did is over.
+    // Acquire: partner of the Release above: what the threads did is over.
     let all = || (shared.1.load(Ordering::Acquire) as usize == count).then_some(());
     shared.2.wait(Patience::ENDLESS, all).expect("nothing ends the wait but the threads");
 }

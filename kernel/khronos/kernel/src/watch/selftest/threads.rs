@@ -82,7 +82,7 @@ fn waits_are_woken() {
                 // Acquire, Release: partners, of the two threads.
                 let is_ours = || (turns.0.load(Ordering::Acquire) == turn).then_some(());
                 turns.1.wait(Patience::ENDLESS, is_ours).expect("only the other thread ends it");
-                turns.0.store(turn + 1, Ordering::Release);
+                turns.0.store(turn + 1, Ordering::Release); // partner of the Acquire above
                 turns.1.wake_all();
             }
         },

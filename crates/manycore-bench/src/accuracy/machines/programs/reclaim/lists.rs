@@ -107,7 +107,7 @@ impl<S: Scheme> Lists<S> {
     /// The number of nodes that wait to be freed. Call it when no thread uses the lists.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
-        // SAFETY: no thread uses it.
+        // SAFETY: no thread uses the lists (the test calls this when they have ended).
         self.threads.iter().map(|own| unsafe { &*own.private.get() }.waiting.len()).sum()
     }
 }
@@ -247,7 +247,8 @@ impl<'a, S: Scheme> Handle<'a, S> {
             #[cfg(test)]
             is_freed: std::cell::Cell::new(false),
         });
-        // Making a node costs a write of its line. SAFETY: no other thread has it.
+        // Making a node costs a write of its line. SAFETY: the node was never linked, so that no
+        // other thread has it.
         node.key.with_mut(|own| unsafe { *own = key });
         Box::into_raw(node)
     }
@@ -264,7 +265,8 @@ impl<'a, S: Scheme> Handle<'a, S> {
         loop {
             let window = self.find(key);
             if window.is_there {
-                // SAFETY: no other thread has seen it.
+                // SAFETY: the node is new, and the compare-and-swap has not shown it to other
+                // threads.
                 drop(unsafe { Box::from_raw(node) });
                 return false;
             }
