@@ -41,7 +41,8 @@ extern "C" fn manycore_futex_wait(
     count(Event::FutexSleeps);
     let patience = Patience { signals: false, deadline: deadline.map(nanoseconds) };
     let key = Key { space: 0, address: core::ptr::from_ref(word) as u64 };
-    // SeqCst: with the list's lock it decides whether the waker or this thread comes first.
+    // SeqCst: partner of the waker's change of the word, before it takes the list's lock, under
+    // which this is read: either this thread sees the change, or the waker finds it on the list.
     let ended = futex::wait(key, !0, patience, || word.load(Ordering::SeqCst) == expected);
     ended.is_some_and(|ended| ended.is_err())
 }
@@ -53,7 +54,7 @@ extern "C" fn manycore_futex_wake(word: *const AtomicU32, count: u32) {
 
 #[unsafe(no_mangle)]
 extern "C" fn manycore_deadline_passed(deadline: *const Deadline) -> bool {
-    // SAFETY: not null, and outlives the call.
+    // SAFETY: `deadline` is not null, and outlives the call (contract of the symbol).
     timer::has_passed(nanoseconds(unsafe { &*deadline }))
 }
 

@@ -42,7 +42,8 @@ impl<T> Once<T> {
     /// The value, if it is set.
     pub fn find(&self) -> Option<&T> {
         let is_set = self.state.load(Ordering::Acquire) == 2; // Acquire: partner of `set`'s Release
-        // SAFETY: set, and never written again.
+        // SAFETY: state 2 is set after the value was written (Acquire, above), and no thread writes
+        // it again.
         is_set.then(|| unsafe { (*self.value.get()).assume_init_ref() })
     }
 

@@ -21,7 +21,8 @@ pub struct Parted<T> {
 // SAFETY: with a lock held the value is shared, and with all of them it is one thread's, which may
 // be any.
 unsafe impl<T: Send + Sync> Sync for Parted<T> {}
-// SAFETY: the value goes along.
+// SAFETY: a `Parted` that moves is not borrowed, so no thread has one of its locks; the value goes
+// to the other thread (`T: Send`).
 unsafe impl<T: Send> Send for Parted<T> {}
 
 impl<T> Parted<T> {
@@ -41,7 +42,8 @@ impl<T> Parted<T> {
     #[track_caller]
     pub fn read(&self, part: u64) -> Reading<'_, T> {
         let _lock = self.locks[part as usize % PARTS].lock();
-        // SAFETY: a lock is held as long as the reference exists, so no thread writes.
+        // SAFETY: a writer needs all the locks, and `_lock` is one of them, which is released only
+        // after the last use of the reference.
         Reading { value: unsafe { &*self.value.get() }, _lock }
     }
 
@@ -76,14 +78,16 @@ impl<T> Deref for Writing<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: all locks are held.
+        // SAFETY: `write` has acquired all the locks, which `_locks` holds, and a reader has one of
+        // them: there is none.
         unsafe { &*self.value.get() }
     }
 }
 
 impl<T> DerefMut for Writing<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: all locks are held, and the guard is borrowed for writing.
+        // SAFETY: `write` has acquired all the locks, which `_locks` holds, so that no other guard
+        // exists; this one is borrowed mutably.
         unsafe { &mut *self.value.get() }
     }
 }

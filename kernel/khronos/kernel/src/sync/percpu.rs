@@ -15,17 +15,28 @@ struct Slot<T> {
 /// A value for each CPU, created at the CPU's first use.
 pub struct PerCpu<T>([Slot<T>; MOST]);
 
-// SAFETY: a slot is used by threads that are pinned to its CPU only, one at a time; the values are
-// made there.
-unsafe impl<T> Sync for PerCpu<T> {}
+/// What threads may use one after the other, and not only the thread that has made it.
+///
+/// # Safety
+///
+/// Nothing in it belongs to a thread.
+pub unsafe trait PassedOn {}
 
-impl<T> Default for PerCpu<T> {
+// SAFETY: a context's handles of domains have records of their own, and belong to no thread; no
+// section or session is open between calls, since each call ends what it has begun.
+unsafe impl PassedOn for khronos_fs::Cx<'_> {}
+
+// SAFETY: only threads that are pinned to a slot's CPU use the slot, one at a time, as `is_used`
+// shows. They may be several threads, one after the other (`PassedOn`).
+unsafe impl<T: PassedOn> Sync for PerCpu<T> {}
+
+impl<T: PassedOn> Default for PerCpu<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> PerCpu<T> {
+impl<T: PassedOn> PerCpu<T> {
     /// None yet.
     pub const fn new() -> Self {
         Self(

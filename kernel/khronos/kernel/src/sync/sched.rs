@@ -123,14 +123,14 @@ fn take_from(victim: &Cpu, this: &Cpu) -> Option<Arc<Thread>> {
         !thread.on_cpu.load(Ordering::Acquire)
             && thread.affinity.load(Ordering::Relaxed) & 1 << this.number() != 0
     })?;
-    victim.local.length.store(queue.len() - 1, Ordering::SeqCst); // SeqCst: see `idle`
+    victim.local.length.store(queue.len() - 1, Ordering::SeqCst); // SeqCst: partner of `idle`
     queue.remove(place)
 }
 
 fn put(cpu: &Cpu, thread: Arc<Thread>) {
     let mut queue = cpu.local.queue.lock();
     queue.push_back(thread);
-    cpu.local.length.store(queue.len(), Ordering::SeqCst); // SeqCst: see `idle`
+    cpu.local.length.store(queue.len(), Ordering::SeqCst); // SeqCst: partner of `idle`
 }
 
 /// A CPU on which the thread may run: its last one; or, if that is busy, an idle one.
@@ -283,7 +283,7 @@ fn next(cpu: &Cpu, this: *const Thread) -> Option<Arc<Thread>> {
         Arc::as_ptr(thread) == this || !thread.on_cpu.load(Ordering::Acquire)
     });
     let thread = place.and_then(|place| queue.remove(place));
-    cpu.local.length.store(queue.len(), Ordering::SeqCst); // SeqCst: see `idle`
+    cpu.local.length.store(queue.len(), Ordering::SeqCst); // SeqCst: partner of `idle`
     thread
 }
 
@@ -292,7 +292,8 @@ fn go_to(cpu: &Cpu, from: &Thread, to: Arc<Thread>) {
     to.on_cpu.store(true, Ordering::Relaxed); // Relaxed, all: the CPU's own
     to.cpu.store(cpu.number() as u32, Ordering::Relaxed);
     cpu.kernel_stack.store(to.stack_top(), Ordering::Relaxed);
-    // SAFETY: of the thread that is going to run here.
+    // SAFETY: interrupts are off, so that this CPU has that number until the switch, below, to the
+    // thread with this stack.
     unsafe { gdt::set_kernel_stack(cpu.number(), to.stack_top()) };
     user::switch(cpu, from.user.as_ref(), to.user.as_ref());
     cpu.local.previous.store(core::ptr::from_ref(from).cast_mut(), Ordering::Relaxed);
@@ -309,7 +310,8 @@ pub fn has_switched() {
     let previous = cpu::this().local.previous.load(Ordering::Relaxed); // Relaxed: the CPU's own
     // SAFETY: `go_to` has put it there, and the CPU still has the reference of when it ran.
     let previous = unsafe { Arc::from_raw(previous.cast_const()) };
-    previous.on_cpu.store(false, Ordering::Release); // Release: its stack is as it left it
+    // Release: partner of the Acquires in `next` and `take_from`: its stack is as it left it.
+    previous.on_cpu.store(false, Ordering::Release);
 }
 
 /// A tick of the CPU's timer.

@@ -100,7 +100,8 @@ impl<T> Users<T> {
         let mut left = self.left.lock();
         let unused = left.extract_if(.., |value| !self.is_used(value, None)).collect::<Vec<_>>();
         drop(left); // dropping may take time
-        self.left_count.fetch_sub(unused.len(), Ordering::SeqCst); // SeqCst: as in `give_up`
+        // SeqCst: partner of the load in `drop`, as in `give_up`.
+        self.left_count.fetch_sub(unused.len(), Ordering::SeqCst);
     }
 }
 
@@ -111,7 +112,7 @@ pub struct Shelf<T> {
     lock: CachePadded<Spin<()>>,
 }
 
-// SAFETY: it has an `Arc`, in another form.
+// SAFETY: it owns one reference of an `Arc`, which may be sent if its value is `Send` and `Sync`.
 unsafe impl<T: Send + Sync> Send for Shelf<T> {}
 // SAFETY: a shared reference gives out clones of the `Arc`, which many threads may have.
 unsafe impl<T: Send + Sync> Sync for Shelf<T> {}
@@ -141,7 +142,8 @@ impl<T> Shelf<T> {
         f(!old.is_null());
         drop(lock);
         if !old.is_null() {
-            // SAFETY: from `Arc::into_raw`, and taken away once.
+            // SAFETY: the shelf's pointer comes from `Arc::into_raw`, and the swap has taken its
+            // reference out, once.
             users.give_up(unsafe { Arc::from_raw(old) }, number);
         }
     }
@@ -174,8 +176,8 @@ impl<T> Shelf<T> {
         };
         loop {
             let value = self.value.load(Ordering::Acquire); // Acquire: partner of the swap in `put`
-            // SeqCst, both: either the user sees that the value has changed, or the removing thread
-            // sees the use.
+            // SeqCst, both: partners of the swap in `put` and of the load in `is_used`. Either the
+            // user sees that the value has changed, or the removing thread sees the use.
             place.store(value, Ordering::SeqCst);
             if self.value.load(Ordering::SeqCst) != value {
                 continue;
@@ -192,7 +194,8 @@ impl<T> Drop for Shelf<T> {
     fn drop(&mut self) {
         let value = *self.value.get_mut();
         if !value.is_null() {
-            // SAFETY: from `Arc::into_raw`; no thread has the shelf any more.
+            // SAFETY: the pointer comes from `Arc::into_raw`, and its reference is the shelf's,
+            // which no thread has any more.
             drop(unsafe { Arc::from_raw(value) });
         }
     }
@@ -227,8 +230,8 @@ impl<T> Deref for Lent<'_, T> {
 impl<T> Drop for Lent<'_, T> {
     fn drop(&mut self) {
         let Self::Said { place, users, .. } = self else { return };
-        // SeqCst, both: either this sees that it was left, or the leaving thread sees that it is
-        // not used.
+        // SeqCst, both: partners of the addition in `give_up` and of the load in `is_used`. Either
+        // this sees that the value was left, or the leaving thread sees that it is not used.
         place.store(ptr::null_mut(), Ordering::SeqCst);
         if users.left_count.load(Ordering::SeqCst) > 0 {
             users.sweep();

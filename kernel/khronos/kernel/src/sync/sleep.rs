@@ -1,6 +1,7 @@
 //! A lock whose waiters sleep.
 
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 use manycore::lock::{Futex, PlainLock};
@@ -17,9 +18,11 @@ pub struct Sleep<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached with the lock held only.
+// SAFETY: `lock` gives out one `Guard` at a time, by which alone the value is reached; it may be
+// another thread's each time (`T: Send`).
 unsafe impl<T: Send> Sync for Sleep<T> {}
-// SAFETY: the value goes along.
+// SAFETY: a lock that moves is not borrowed, so there is no `Guard`; the value goes to the other
+// thread (`T: Send`).
 unsafe impl<T: Send> Send for Sleep<T> {}
 
 impl<T> Sleep<T> {
@@ -37,7 +40,7 @@ impl<T> Sleep<T> {
             count(Event::SleepWaits);
             self.lock.acquire();
         }
-        Guard { lock: self }
+        Guard { lock: self, _not_send: PhantomData }
     }
 
     fn address(&self) -> usize {
@@ -48,12 +51,14 @@ impl<T> Sleep<T> {
 /// The lock is held.
 pub struct Guard<'a, T> {
     lock: &'a Sleep<T>,
+    /// Nor `Sync`: threads that share a guard would share the value, which need not be `Sync`.
+    _not_send: PhantomData<*mut ()>,
 }
 
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         thread::current().held.release(self.lock.address());
-        // SAFETY: held since `lock`.
+        // SAFETY: `lock` has acquired it for this `Guard`, which releases it here only.
         unsafe { self.lock.lock.release() };
     }
 }
@@ -62,14 +67,15 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the lock is held.
+        // SAFETY: `lock` has acquired the lock, and the `Guard` keeps it until it is dropped.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the lock is held, and the guard is borrowed for writing.
+        // SAFETY: `lock` has acquired the lock, the `Guard` keeps it until it is dropped, and it is
+        // borrowed mutably.
         unsafe { &mut *self.lock.value.get() }
     }
 }

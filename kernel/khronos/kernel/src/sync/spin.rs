@@ -45,9 +45,11 @@ pub type Spin<T> = Spinning<T, Threads>;
 /// For threads and interrupt handlers.
 pub type IrqSpin<T> = Spinning<T, Interrupts>;
 
-// SAFETY: the value is reached with the lock held only.
+// SAFETY: `lock` gives out one `Guard` at a time, by which alone the value is reached; it may be
+// another thread's each time (`T: Send`).
 unsafe impl<T: Send, M: Mode> Sync for Spinning<T, M> {}
-// SAFETY: the value goes along.
+// SAFETY: a lock that moves is not borrowed, so there is no `Guard`; the value goes to the other
+// thread (`T: Send`).
 unsafe impl<T: Send, M: Mode> Send for Spinning<T, M> {}
 
 impl<T, M: Mode> Spinning<T, M> {
@@ -84,7 +86,7 @@ pub struct Guard<'a, T, M: Mode> {
 impl<T, M: Mode> Drop for Guard<'_, T, M> {
     fn drop(&mut self) {
         cpu::this().held.release(self.lock.address());
-        // SAFETY: held since `lock`.
+        // SAFETY: `lock` has acquired it for this `Guard`, which releases it here only.
         unsafe { self.lock.lock.release() };
         if self.interrupts {
             msr::interrupts_enable();
@@ -97,14 +99,15 @@ impl<T, M: Mode> Deref for Guard<'_, T, M> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the lock is held.
+        // SAFETY: `lock` has acquired the lock, and the `Guard` keeps it until it is dropped.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T, M: Mode> DerefMut for Guard<'_, T, M> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the lock is held, and the guard is borrowed for writing.
+        // SAFETY: `lock` has acquired the lock, the `Guard` keeps it until it is dropped, and it is
+        // borrowed mutably.
         unsafe { &mut *self.lock.value.get() }
     }
 }

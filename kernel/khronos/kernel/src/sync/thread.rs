@@ -50,7 +50,8 @@ pub struct Thread {
 // SAFETY: `held` and the stack pointer are used by the thread itself and by the CPU that switches
 // to it; all else is atomic or says itself.
 unsafe impl Sync for Thread {}
-// SAFETY: nothing in it belongs to the CPU or the thread that made it.
+// SAFETY: a thread's record is reached by address from any CPU, and no field depends on the CPU or
+// the thread that made it.
 unsafe impl Send for Thread {}
 
 /// Threads have numbers from here on. Lower ones identify pinned code, by its CPU.
@@ -101,7 +102,8 @@ pub fn current() -> &'static Thread {
 /// A reference to the running thread that may be stored.
 pub fn current_arc() -> Arc<Thread> {
     let thread = cpu::current();
-    // SAFETY: it came from `Arc::into_raw`, and the CPU has a reference to it.
+    // SAFETY: the pointer came from `Arc::into_raw`, in `go_to`, and the CPU keeps that reference
+    // while the thread runs, which is now.
     unsafe {
         Arc::increment_strong_count(thread);
         Arc::from_raw(thread)
@@ -131,7 +133,8 @@ extern "C" fn begin(argument: usize) -> ! {
     cpu::unpin();
     msr::interrupts_enable();
     let run: *mut Box<dyn FnOnce() + Send> = core::ptr::with_exposed_provenance_mut(argument);
-    // SAFETY: `spawn_on` has made it for this thread.
+    // SAFETY: `spawn_on` has made the box and has passed its address as the argument of this thread
+    // only.
     let run = unsafe { Box::from_raw(run) };
     run();
     sched::end()
@@ -141,7 +144,8 @@ extern "C" fn begin(argument: usize) -> ! {
 pub fn for_user(user: super::user::User, frame: &crate::arch::frame::Frame) -> Arc<Thread> {
     let stack = stacks::take();
     let place = stack.top() - size_of_val(frame) as u64;
-    // SAFETY: the top of a new stack.
+    // SAFETY: the stack is new, this is within it, and no thread uses it before `spawn_on` or
+    // `wake` starts this one.
     unsafe { (place as *mut crate::arch::frame::Frame).write(frame.clone()) };
     let pointer = StackPointer::beginning(place, begin_user, place as usize);
     let mut thread = Thread::new(user.number(), Some(stack), pointer);

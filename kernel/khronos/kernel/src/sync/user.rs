@@ -87,7 +87,8 @@ impl User {
     pub fn set_fs_base(&self, address: u64) {
         let _pin = crate::sync::pin::pin();
         self.fs_base.store(address, Ordering::Relaxed); // Relaxed: the thread's own
-        // SAFETY: the kernel does not use the segment.
+        // SAFETY: the kernel keeps its own data by GS and never uses FS, so that any address may be
+        // there.
         unsafe { msr::write(msr::FS_BASE, address) };
     }
 
@@ -110,9 +111,11 @@ fn bit(cpu: &Cpu) -> u64 {
 
 fn leave(cpu: &Cpu, user: &User) {
     if let Some(space) = user.space() {
-        // SAFETY: the kernel's own tables.
+        // SAFETY: these are the kernel's own tables, which map all of it.
         unsafe { msr::set_page_tables(tables::kernel()) };
-        space.cpus.fetch_and(!bit(cpu), Ordering::SeqCst); // SeqCst: after that
+        // SeqCst: after the tables are loaded; partner of `Space::forget`, which then leaves this CPU
+        // out.
+        space.cpus.fetch_and(!bit(cpu), Ordering::SeqCst);
     }
 }
 
@@ -121,7 +124,7 @@ fn enter(cpu: &Cpu, user: &User) {
         // SeqCst: before the tables are loaded; partner of `Space::forget`, which has changed them
         // before it reads this.
         space.cpus.fetch_or(bit(cpu), Ordering::SeqCst);
-        // SAFETY: each space has the kernel's half.
+        // SAFETY: each space's upper half is the kernel's, so that its tables map all of it.
         unsafe { msr::set_page_tables(space.root()) };
     }
 }
@@ -136,7 +139,8 @@ pub fn switch(cpu: &Cpu, from: Option<&User>, to: Option<&User>) {
         to.inspect(|to| enter(cpu, to));
     }
     if let Some(to) = to {
-        // SAFETY: the kernel does not use the segment. Relaxed: as above.
+        // SAFETY: the kernel keeps its own data by GS and never uses FS. Relaxed: the thread is
+        // this CPU's now.
         unsafe { msr::write(msr::FS_BASE, to.fs_base.load(Ordering::Relaxed)) };
     }
 }
