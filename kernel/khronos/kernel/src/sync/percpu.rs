@@ -30,12 +30,6 @@ unsafe impl PassedOn for khronos_fs::Cx<'_> {}
 // shows. They may be several threads, one after the other (`PassedOn`).
 unsafe impl<T: PassedOn> Sync for PerCpu<T> {}
 
-impl<T: PassedOn> Default for PerCpu<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<T: PassedOn> PerCpu<T> {
     /// None yet.
     pub const fn new() -> Self {

@@ -28,9 +28,10 @@ pub fn end_thread(status: Status) -> ! {
         let process = &user.process;
         let this = thread::current().number;
         process.relations.lock().threads.retain(|thread| thread.number != this);
-        // AcqRel: the last one sees the others' actions, and they have finished with the space.
-        let is_last = process.live_threads.fetch_sub(1, Ordering::AcqRel) == 1;
         user.change_space(None);
+        // AcqRel: each thread's end is partner of the last one's, and of the Acquire in `exec`: no
+        // CPU uses the space by then, which both give up.
+        let is_last = process.live_threads.fetch_sub(1, Ordering::AcqRel) == 1;
         if is_last {
             let status = *process.ending.lock().get_or_insert(status);
             finish(process, status);

@@ -15,7 +15,10 @@ fn main() {
         println!("child got {text}");
         std::process::exit(7);
     }
-    let tests: [(&str, fn()); 9] = [
+    if env::args().nth(1).as_deref() == Some("spin") {
+        end_while_threads_spin();
+    }
+    let tests: [(&str, fn()); 10] = [
         ("maps and floats", maps_and_floats),
         ("threads and a lock", threads_and_a_lock),
         ("condition variables", condition_variables),
@@ -23,6 +26,7 @@ fn main() {
         ("waits with time", waits_with_time),
         ("files", files),
         ("a child", a_child),
+        ("threads that end together", threads_that_end_together),
         ("a panic in a thread", a_panic_in_a_thread),
         ("memory", memory),
     ];
@@ -132,6 +136,30 @@ fn a_child() {
     assert_eq!(output.status.code(), Some(7));
     let missing = Command::new("/no/such/program").spawn();
     assert!(missing.is_err(), "a program runs that is not there");
+}
+
+/// The last thread frees the address space, of which the others' CPUs must have let go.
+fn threads_that_end_together() {
+    let this = env::current_exe().expect("the program has a path");
+    for _ in 0..100 {
+        let ended = Command::new(&this).arg("spin").status().expect("it can be run");
+        assert_eq!(ended.code(), Some(3));
+    }
+}
+
+fn end_while_threads_spin() -> ! {
+    let spinning = Arc::new(Barrier::new(4));
+    for _ in 0..3 {
+        let spinning = spinning.clone();
+        thread::spawn(move || {
+            spinning.wait();
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+    }
+    spinning.wait();
+    std::process::exit(3)
 }
 
 fn a_panic_in_a_thread() {
