@@ -141,7 +141,7 @@ public:
         int64_t all = count();
         if (!check_progress(checker, "scan_parallel", "beginning", -1, all))
             return false;
-        /* Nobody else changes anything: so all parts are of one moment. Others would not see what
+        /* No other thread changes anything: so all parts are of one moment. Others would not see what
          * this thread has changed in its transaction. */
         Alone alone(map_);
         if (!alone.is_first())

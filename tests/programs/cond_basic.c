@@ -154,7 +154,7 @@ static void not_owned(const struct mutex_kind *kind) {
     CODE(pthread_cond_signal(&cond), "cond.%s.signal-after-errors", kind->name);
 }
 
-/* A wait gives up one level of a recursive mutex only: nobody else gets it, and the depth is the
+/* A wait gives up one level of a recursive mutex only: no other thread gets it, and the depth is the
    same after. */
 static void deep_recursive_wait(void) {
     pthread_mutex_lock(&mutex);

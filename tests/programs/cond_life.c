@@ -64,7 +64,7 @@ static int wait_then_leave(void *argument) {
 }
 
 /* Destroys right after the broadcast, while the waiters are still on their way out of their waits,
- * then makes the bytes useless. POSIX allows that, because nobody is blocked any more. */
+ * then makes the bytes useless. POSIX allows that, because no thread is blocked any more. */
 static void destroyed_after_broadcast(int waiters) {
     struct other others[4];
     int good = 0;

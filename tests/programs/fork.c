@@ -4,7 +4,7 @@
 
 static pthread_mutex_t kinds[4], prepared = PTHREAD_MUTEX_INITIALIZER, busy = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-/* Has waiters when the process forks, which the child does not have: nobody may count on it
+/* Has waiters when the process forks, which the child does not have: no thread may count on it
    there. */
 static pthread_cond_t waited_on = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;

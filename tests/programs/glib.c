@@ -1,4 +1,4 @@
-/* GLib: its mutexes are futexes of its own that nobody can take over; its threads, pools and queues
+/* GLib: its mutexes are futexes of its own that no thread can take over; its threads, pools and queues
  * have to work beside those that are taken over. */
 #include "case.h"
 

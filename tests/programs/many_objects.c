@@ -55,7 +55,7 @@ static void left_by_threads_that_ended(void) {
     VALUE(count_busy(NULL), "objects.left.busy-after-unlock");
 }
 
-/* Along a chain, each link locked before the one behind is released, so that nobody overtakes. */
+/* Along a chain, each link locked before the one behind is released, so that no thread overtakes. */
 static void walk(long index) {
     (void)index;
     for (long round = 0; round < rounds; round++) {

@@ -1,4 +1,4 @@
-/* Several threads at one mutex: nothing is lost, nobody is inside with another, and memory may go
+/* Several threads at one mutex: nothing is lost, no thread is inside with another, and memory may go
  * as soon as the last owner is out. */
 #include "case.h"
 

@@ -50,7 +50,7 @@ static void mended(const char *name, pthread_mutex_t *mutex, bool process, const
     CODE(pthread_mutex_unlock(mutex), "%s.unlock-after", name);
 }
 
-/* The next owner leaves it, and nobody will ever have it. */
+/* The next owner leaves it, and no thread will ever have it. */
 static void abandoned(const char *name, pthread_mutex_t *mutex, bool process, const struct way *way) {
     dies_in(mutex, process, name);
     CODE(way->lock(mutex), "%s.inherits", name);

@@ -38,7 +38,7 @@ static struct timespec odd(clockid_t clock, long seconds, long nanoseconds) {
     return (struct timespec){seconds == 0 ? t.tv_sec + 5 : seconds, nanoseconds};
 }
 
-/* Moments at which nobody need wait, or that are none. */
+/* Moments at which no thread need wait, or that are none. */
 static void moments(const char *state, const struct mutex_kind *kind, const struct way *way, pthread_mutex_t *mutex,
                     Call attempt) {
     const struct {

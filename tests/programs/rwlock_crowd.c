@@ -109,7 +109,7 @@ static int read_once_blocking(void *unused) {
     return code ? code : pthread_rwlock_unlock(&lock);
 }
 
-/* A reader that waits behind a waiting writer goes on when that one gives up, though nobody
+/* A reader that waits behind a waiting writer goes on when that one gives up, though no thread
    unlocks. */
 static void reader_behind_a_writer_that_gives_up(const char *name) {
     struct other writer, reader;

@@ -98,7 +98,7 @@ fn a_missing_line_is_noticed() {
     assert!(mutations.len() >= 13);
     for mutation in mutations {
         let run = run_mutated(&mutation, false);
-        assert!(!is_success(&run), "{}: nobody has noticed: {run:?}", mutation.name);
+        assert!(!is_success(&run), "{}: the tests have not noticed: {run:?}", mutation.name);
     }
 }
 
@@ -109,7 +109,7 @@ const VERIFIED: [&str; 3] = ["FIFO", "family", "linked"];
 fn the_kernels_own_check_notices() {
     for mutation in mutations().iter().filter(|known| VERIFIED.contains(&&*known.name)) {
         let run = run_mutated(mutation, true);
-        assert!(!is_success(&run), "{}: nobody has noticed: {run:?}", mutation.name);
+        assert!(!is_success(&run), "{}: the tests have not noticed: {run:?}", mutation.name);
         assert!(
             run.stderr.contains("ldu_verify.c"),
             "{}: others have noticed: {run:?}",

@@ -96,7 +96,7 @@ bool peer_lfht_remove(void *table, uint64_t key)
 	return removed;
 }
 
-/* Nobody uses it any more. The calling thread is registered. */
+/* No thread uses it any more. The calling thread is registered. */
 void peer_lfht_clear(void *table)
 {
 	struct cds_lfht_iter iter;

@@ -18,7 +18,7 @@ pub struct Mix {
     pub sections: u32,
     /// How long a thread sleeps between two operations, like a terminal whose user thinks.
     pub think_ns: f64,
-    /// What some operations do beside.
+    /// What some operations do in addition.
     #[serde(default)]
     pub updating: Option<Updating>,
 }

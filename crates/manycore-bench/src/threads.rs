@@ -254,8 +254,7 @@ fn start<W: Work>(
     for index in 0..threads {
         let cpu = pinned.then(|| cpus[index as usize % cpus.len()]);
         let (shared, sender, settings) = (Arc::clone(shared), sender.clone(), *settings);
-        // Here and not there: a thread's private data do not count as memory of the shared
-        // structure.
+        // Allocated before the count of memory: a thread's private data are not the structure's.
         let (work, latency) = (work(index), waits::recorder());
         let run = move || {
             let pinned = cpu.map_or(Ok(()), cpus::pin);

@@ -79,7 +79,7 @@ statuses! {
     Failed = 24, c"the transaction has failed before: abort it";
 }
 
-/// Of a map of byte strings.
+/// The statuses for the errors of a map of byte strings.
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
         match error {

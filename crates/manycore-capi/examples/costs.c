@@ -1,5 +1,5 @@
 /*
- * What the calls cost a thread that meets nobody: the shortest of several rounds, in nanoseconds.
+ * What the calls cost a thread that meets no other: the shortest of several rounds, in nanoseconds.
  *
  *     cc -O2 costs.c -o costs $(pkg-config --cflags --libs manycore) -pthread && ./costs
  */

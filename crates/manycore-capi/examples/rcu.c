@@ -95,7 +95,7 @@ int main(void)
         struct config *old = __atomic_exchange_n(&current, new_config(i), __ATOMIC_ACQ_REL);
         manycore_rcu_call(self, &old->head, sizeof *old, destroy);
     }
-    manycore_rcu_synchronize(self); /* nobody reads the one before the last any more */
+    manycore_rcu_synchronize(self); /* no thread reads the one before the last any more */
 
     manycore_rcu_read_lock(self);
     status = manycore_rcu_synchronize(self);

@@ -68,7 +68,7 @@ pub struct Slot {
     notes: AtomicU32,
     /// In a queue: the call before it.
     pub next: AtomicPtr<Slot>,
-    /// In a queue of cancelled calls, likewise.
+    /// In a queue of cancelled calls: the call before it.
     pub next_cancelled: AtomicPtr<Slot>,
     order: UnsafeCell<Order>,
     reply: UnsafeCell<Reply>,
@@ -225,8 +225,8 @@ impl Slot {
     /// the thread gets no signal for this call, so no signal ends its next call. Returns whether
     /// there may have been a signal.
     pub fn released(&self) -> bool {
-        // SeqCst: partner of the load in `signal`, which comes after the note; this comes before the
-        // note is read.
+        // SeqCst: partner of the load in `signal`, which comes after the note; this comes before
+        // the note is read.
         self.executor.store(0, Ordering::SeqCst);
         // SeqCst: partner of the fence in `signal`.
         fence(Ordering::SeqCst);

@@ -22,7 +22,7 @@ pub struct Subject<'a> {
     pub load: Option<String>,
     /// The number that counts.
     pub metric: &'a Metric,
-    /// Of the order of runs.
+    /// The seed of the order of runs.
     pub seed: u64,
 }
 
@@ -110,7 +110,8 @@ fn word(metric: &Metric, verdict: Verdict) -> &'static str {
     }
 }
 
-/// The memory. Below a certain value it is only known that it is not more.
+/// The largest resident set. Small ones are not known exactly: the parent's own memory is counted
+/// in.
 fn memory(standing: &Standing) -> String {
     let (bytes, least) = (standing.max_rss.value, standing.max_rss_least as f64);
     if bytes > least { quantity(bytes, "bytes") } else { format!("< {}", quantity(least, "bytes")) }
@@ -131,7 +132,7 @@ fn measurement(subject: &Subject, standing: &Standing) -> Measurement {
     let mut result =
         Measurement::new("program", mechanism, subject.metric.unit(), standing.value.value);
     (result.low, result.high) = standing.value.interval.unzip();
-    // How many threads an unknown program has is its own affair.
+    // Unknown: the program decides how many threads it has.
     result.threads = 0;
     result.repetitions = standing.values.len() as u32;
     result.seed = Some(subject.seed);

@@ -12,7 +12,7 @@ use manycore_launch::preload::Interposition;
 use manycore_launch::signals::Inbox;
 use manycore_launch::terminal::Terminal;
 
-/// Runs of each candidate when time does not stand against it.
+/// Runs of each candidate, if there is time.
 const USUAL: usize = 31;
 
 /// How long to go on.
@@ -27,13 +27,13 @@ pub enum Limit {
 /// One candidate's values, run by run. The same index is the same round for all candidates.
 #[derive(Debug, Default)]
 pub struct Series {
-    /// Of the metric.
+    /// Values of the metric.
     pub values: Vec<f64>,
     /// CPU time, in nanoseconds.
     pub cpu: Vec<f64>,
     /// The largest resident sets, in bytes.
     pub max_rss: Vec<f64>,
-    /// The least of them that can be told.
+    /// The smallest resident set that can be measured.
     pub max_rss_least: u64,
     /// Servers that had to be killed.
     pub killed: usize,
@@ -48,9 +48,9 @@ pub struct Split {
     pub kernel: f64,
     /// In the program and its libraries.
     pub user: f64,
-    /// Of both, in waits for locks. From samples.
+    /// In waits for locks, in both; estimated from samples.
     pub lock_spin: f64,
-    /// Whether anything was counted: of glibc's own locks nothing is.
+    /// Whether waits were counted: those for glibc's own locks are not.
     pub counted: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Rounds<'a> {
     pub candidates: &'a [Interposition],
     /// How long to go on.
     pub limit: Limit,
-    /// Of the order.
+    /// The seed of the order.
     pub seed: u64,
 }
 

@@ -11,17 +11,17 @@ use manycore_launch::failure::{Failure, Result};
 pub struct Standing {
     /// The lock.
     pub lock: String,
-    /// Of the metric.
+    /// The values of the metric.
     pub value: Median,
     /// CPU time, in nanoseconds.
     pub cpu: Median,
     /// The largest resident set, in bytes.
     pub max_rss: Median,
-    /// The least that can be told of it.
+    /// The smallest resident set that can be measured.
     pub max_rss_least: u64,
     /// Servers that had to be killed.
     pub killed: usize,
-    /// Against the base line; none for the base line itself.
+    /// The comparison with the base line; none for the base line itself.
     pub comparison: Option<Comparison>,
     /// The values, run by run.
     pub values: Vec<f64>,

@@ -95,7 +95,7 @@ fn go_without() {
     // Release: partner of the Acquires here. All threads use the rate of the first one to get here:
     // with another rate time would jump.
     let _ = RATE.compare_exchange(0, rate as u64, Ordering::Release, Ordering::Relaxed);
-    // The length of a tick is measured at its first use, by the counter.
+    // Measures the length of a tick now, while the counter may still be read.
     clock::nanoseconds(0);
     clock::replace(coarse);
 }

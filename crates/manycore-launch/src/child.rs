@@ -59,7 +59,7 @@ pub struct Ended {
     pub wall: Duration,
     /// CPU time of it and of the children that it has waited for, outside of the kernel.
     pub user: Duration,
-    /// Likewise, in the kernel.
+    /// CPU time of it and of the children that it has waited for, in the kernel.
     pub kernel: Duration,
     /// The largest resident set of it or one of those children, in bytes.
     pub max_rss: u64,

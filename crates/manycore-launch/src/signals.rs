@@ -270,7 +270,7 @@ extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
                 // A full pipe has more signals than can be told apart.
                 libc::write(to, info.cast(), size_of::<siginfo_t>());
             }
-            About::Nobody => {}
+            About::Neither => {}
             About::Command => {
                 libc::signal(signal, libc::SIG_DFL);
                 libc::raise(signal);
@@ -287,8 +287,8 @@ extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
 enum About {
     /// The program, or the process that waits for it.
     Program,
-    /// No one: it has served its purpose.
-    Nobody,
+    /// Neither program nor command: the signal has served its purpose.
+    Neither,
     /// This command: the signal must have its usual effect.
     Command,
     /// A background process has used the terminal: the whole job stops.
@@ -302,7 +302,7 @@ fn about(info: &siginfo_t) -> About {
             signal if FAULTS.contains(&signal) => About::Command,
             libc::SIGTTIN | libc::SIGTTOU => About::Terminal,
             libc::SIGCHLD | libc::SIGPIPE | libc::SIGXFSZ | libc::SIGXCPU | libc::SIGURG => {
-                About::Nobody
+                About::Neither
             }
             _ => About::Program,
         };
@@ -314,7 +314,7 @@ fn about(info: &siginfo_t) -> About {
     }
     match signal {
         // The call that failed says so, too.
-        libc::SIGPIPE | libc::SIGXFSZ => About::Nobody,
+        libc::SIGPIPE | libc::SIGXFSZ => About::Neither,
         _ => About::Command,
     }
 }

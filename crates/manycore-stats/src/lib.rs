@@ -266,9 +266,9 @@ pub struct Record {
     _spare: AtomicU32,
     /// Acquisitions that are not in a slab: exclusive ones.
     pub acquired: AtomicU64,
-    /// Likewise, by readers.
+    /// Acquisitions by readers that are not in a slab.
     pub shared: AtomicU64,
-    /// Acquisitions on another CPU than the one before, likewise.
+    /// Acquisitions on another CPU than the one before, where they are not in a slab.
     pub handoffs: AtomicU64,
     /// Acquisitions that had to wait; of a condition variable, waits.
     pub contended: AtomicU64,
@@ -379,7 +379,8 @@ pub struct Module {
     pub offset: AtomicU64,
     /// The file's number in its file system, as `/proc/self/maps` lists it.
     pub inode: AtomicU64,
-    /// Its device's number, likewise: the upper half is the major one.
+    /// The number of the file's device, as `/proc/self/maps` lists it: the upper half is the major
+    /// one.
     pub device: AtomicU64,
     /// [`MAPPED_CODE`], [`MAPPED_SHARED`].
     pub flags: AtomicU32,

@@ -212,7 +212,7 @@ pub struct Header {
     pub started: AtomicU64,
     /// The CPUs on which routes may be, one bit for each.
     pub cpus: [AtomicU64; CPU_WORDS],
-    /// The CPUs on whose routes calls were executed, likewise.
+    /// The CPUs on whose routes calls were executed, one bit for each.
     pub used: [AtomicU64; CPU_WORDS],
     /// The mechanism's name, in bytes, zero at the end.
     pub mechanism: [AtomicU64; 4],

@@ -38,7 +38,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Of a directory that is here.
+    /// The program whose statistics are in this directory, in the same mount namespace.
     pub fn here(directory: PathBuf, pid: u32) -> Self {
         Self { directory, pid, _root: None }
     }

@@ -86,7 +86,7 @@ fn add_to(sum: &mut KernelLock, more: &KernelLock) {
         count,
         total_ns,
         mean_ns: total_ns.checked_div(count),
-        // Of two distributions that are not known.
+        // Percentiles of two distributions cannot be added up.
         p99_ns: None,
         max_ns: sum.wait.max_ns.max(more.wait.max_ns),
     };

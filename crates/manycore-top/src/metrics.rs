@@ -279,7 +279,7 @@ pub mod tests {
     use super::*;
     use crate::example;
 
-    /// Of two pictures of the example.
+    /// The metrics of two pictures of the example.
     pub fn metrics() -> Metrics {
         let mut metrics = Metrics::default();
         let first = Pictures { interval: None, ..example::pictures() };

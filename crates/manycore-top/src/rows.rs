@@ -239,7 +239,7 @@ impl Base {
         Row { id: RowId::Program(one.id), title: (what, title.to_owned()), words, numbers }
     }
 
-    /// Of the kernel's locks only the waits are known.
+    /// The row of one of the kernel's locks, of which only the waits are known.
     fn kernel_row(&self, lock: &KernelLock, in_span: Option<&KernelLock>) -> Row {
         let KernelLock { name, kind, is_named, .. } = lock;
         let what = if *is_named { "" } else { "in " };

@@ -140,7 +140,7 @@ impl Source {
     }
 }
 
-/// Of this thread.
+/// The CPU time of this thread.
 fn cpu_time() -> Duration {
     // A clock that is always there, and whose times are never negative.
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()

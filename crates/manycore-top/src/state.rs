@@ -49,7 +49,7 @@ pub struct State {
     pub history: VecDeque<(f64, Cpu)>,
     /// Which page.
     pub page: Page,
-    /// Of which time.
+    /// The time that the page covers.
     pub span: Span,
     /// By which column rows are sorted.
     pub sort: Column,

@@ -7,13 +7,13 @@
 /// A set that many threads use at once. Every operation takes effect at one instant between its
 /// call and its return (linearizable).
 pub trait ConcurrentSet<K>: Sync {
-    /// What one thread uses the set with.
+    /// A thread's access to the set.
     type Handle<'a>: SetHandle<K>
     where
         Self: 'a;
 
-    /// The calling thread's access to the set. May allocate; keep it for as long as the thread uses
-    /// the set.
+    /// Registers the calling thread with the set. May allocate; keep the handle for as long as the
+    /// thread uses the set.
     fn handle(&self) -> Self::Handle<'_>;
 
     /// Visits the mechanism's counts so far: a name and a number each, such as aborted attempts.
@@ -25,23 +25,23 @@ pub trait SetHandle<K> {
     /// Whether the key is in the set.
     fn contains(&mut self, key: &K) -> bool;
 
-    /// Adds the key; whether it was not there.
+    /// Adds the key; returns whether it was absent.
     fn insert(&mut self, key: K) -> bool;
 
-    /// Takes the key out; whether it was there.
+    /// Removes the key; returns whether it was there.
     fn remove(&mut self, key: &K) -> bool;
 }
 
 /// A map that many threads use at once. Every operation takes effect at one instant between its
 /// call and its return (linearizable).
 pub trait ConcurrentMap<K, V>: Sync {
-    /// What one thread uses the map with.
+    /// A thread's access to the map.
     type Handle<'a>: MapHandle<K, V>
     where
         Self: 'a;
 
-    /// The calling thread's access to the map. May allocate; keep it for as long as the thread uses
-    /// the map.
+    /// Registers the calling thread with the map. May allocate; keep the handle for as long as the
+    /// thread uses the map.
     fn handle(&self) -> Self::Handle<'_>;
 }
 
@@ -53,6 +53,6 @@ pub trait MapHandle<K, V> {
     /// Gives the key a value; returns the one it had.
     fn insert(&mut self, key: K, value: V) -> Option<V>;
 
-    /// Takes the key out; returns its value.
+    /// Removes the key; returns its value.
     fn remove(&mut self, key: &K) -> Option<V>;
 }

@@ -53,7 +53,7 @@ pub enum Order {
     /// In a queue, but not strictly in order of arrival, such as node of memory by node of memory.
     /// Each release still hands the lock to one thread, which may not be running.
     Queued,
-    /// The thread that comes at the right moment; a running thread may overtake a sleeping one.
+    /// The thread that tries at the right moment; a running thread may overtake a sleeping one.
     Barging,
 }
 

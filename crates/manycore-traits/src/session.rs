@@ -91,7 +91,7 @@ pub enum Conflict {
     Freed,
     /// There is no room for another version before old ones can be discarded.
     Full,
-    /// The caller's own, from what it has read.
+    /// A conflict that the caller itself has found in what it has read.
     Retry,
 }
 
@@ -148,7 +148,7 @@ pub unsafe trait RawSession {
     ///
     /// # Safety
     ///
-    /// None has begun that has not ended.
+    /// No session of this handle is open.
     unsafe fn begin(&mut self, view: View);
 
     /// What the session sees of an object, or has written itself.
@@ -290,7 +290,7 @@ pub unsafe trait RawSession {
     /// then name this one.
     fn adopt(&mut self) {}
 
-    /// How many objects of this type one session can lock or free, and some few others beside them.
+    /// How many objects of this type one session can lock or free, with room for a few others.
     fn locks_max<T: Copy>(&self) -> usize {
         usize::MAX
     }

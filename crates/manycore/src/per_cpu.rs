@@ -7,9 +7,9 @@ use crate::sync::cell::UnsafeCell;
 use crate::sync::{CachePadded, cpu, order};
 
 /// Values that are made when they are first used.
-pub(crate) struct PerCpu<T>(Box<[CachePadded<Slot<T>>]>);
+pub(crate) struct PerCpu<T>(Box<[CachePadded<CpuSlot<T>>]>);
 
-struct Slot<T> {
+struct CpuSlot<T> {
     taken: AtomicBool,
     value: UnsafeCell<Option<T>>,
 }
@@ -17,7 +17,7 @@ struct Slot<T> {
 // SAFETY: the values go to another thread, which may use and drop them after the thread that has
 // made them (contract of `new`).
 unsafe impl<T> Send for PerCpu<T> {}
-// SAFETY: a value is accessed only through `Taken`, and `Slot::taken` admits one at a time; its
+// SAFETY: a value is accessed only through `Taken`, and `CpuSlot::taken` admits one at a time; its
 // Acquire and Release order one thread's accesses to the value before the next one's.
 unsafe impl<T> Sync for PerCpu<T> {}
 
@@ -30,7 +30,7 @@ impl<T> PerCpu<T> {
     /// one after the other.
     pub unsafe fn new() -> Self {
         let place =
-            |_| CachePadded(Slot { taken: AtomicBool::new(false), value: UnsafeCell::new(None) });
+            |_| CachePadded(CpuSlot { taken: AtomicBool::new(false), value: UnsafeCell::new(None) });
         Self((0..cpu::count().max(1)).map(place).collect())
     }
 
@@ -57,7 +57,7 @@ impl<T> PerCpu<T> {
     }
 }
 
-impl<T> Slot<T> {
+impl<T> CpuSlot<T> {
     /// The place, unless another thread uses it.
     fn take(&self) -> Option<Taken<'_, T>> {
         // Relaxed: a hint, which does not move the line of a place that is taken.
@@ -69,7 +69,7 @@ impl<T> Slot<T> {
 }
 
 /// A place that the caller uses. Dropped, it is free for another.
-struct Taken<'a, T>(&'a Slot<T>);
+struct Taken<'a, T>(&'a CpuSlot<T>);
 
 impl<T> Drop for Taken<'_, T> {
     fn drop(&mut self) {

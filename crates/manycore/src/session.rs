@@ -430,7 +430,7 @@ impl<'a, 'id, M: Sessions> Member<'a, 'id, M> {
         Ptr { link, brand: PhantomData }
     }
 
-    /// For what the mechanism has beside sessions.
+    /// The mechanism's own handle, for what it has in addition to sessions.
     pub fn handle(&self) -> &M::Handle<'a> {
         &self.handle
     }

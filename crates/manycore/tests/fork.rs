@@ -170,7 +170,7 @@ fn insisted_on_over_a_fork<L: PlainLock>() {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
                 let deadline =
                     Deadline { wall: true, seconds: now.as_secs() as i64 + 5, nanoseconds: 0 };
-                assert!(lock.acquire_until(deadline), "nobody has it");
+                assert!(lock.acquire_until(deadline), "no thread has it");
                 // SAFETY: this thread has acquired it above, and not released it since.
                 unsafe { lock.release() };
             });

@@ -31,7 +31,7 @@ struct Account {
     most: AtomicIsize,
 }
 
-/// Of the mechanisms, and of all others.
+/// The accounts of the mechanisms, and one of everything else.
 static ACCOUNTS: [Account; 4] =
     [const { Account { held: AtomicIsize::new(0), most: AtomicIsize::new(0) } }; 4];
 const OTHERS: usize = 3;

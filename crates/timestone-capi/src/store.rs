@@ -25,7 +25,7 @@ pub struct TsStore {
 }
 
 impl TsStore {
-    /// Of a store that has lent things of `registry`.
+    /// A store that has lent things of `registry`.
     pub fn new(store: Store, window: Duration, registry: Box<dyn Send + Sync>) -> Self {
         let (members, maps) = (AtomicUsize::new(0), Mutex::default());
         Self { store, window, members, maps, _registry: registry }

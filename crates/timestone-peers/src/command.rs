@@ -18,8 +18,8 @@ use crate::written::Written;
 /// What is measured.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Other engines, beside TimeStone: all stores of this build if nothing is said. `memory`: the
-    /// hash table of manycore, which keeps nothing
+    /// Other engines, in addition to TimeStone: all stores of this build if nothing is said.
+    /// `memory`: the hash table of manycore, which keeps nothing
     #[arg(long, value_delimiter = ',', value_name = "NAMES", default_values_t = stores())]
     against: Vec<String>,
     /// When a commit returns

@@ -109,7 +109,7 @@ impl Target for Unseen {
     }
 }
 
-/// Fills a heap, and shows what with.
+/// Fills a heap, and passes what it is filled with to the visitor.
 struct Seen<'a> {
     target: Replay<'a>,
     visit: &'a mut dyn FnMut(Option<&Record<'_>>, Entry<'_>),

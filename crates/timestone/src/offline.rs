@@ -62,7 +62,7 @@ pub fn compact(directory: impl AsRef<Path>) -> Result<(Sizes, Sizes)> {
     compact_on(Arc::new(Directory::open_existing(directory)?))
 }
 
-/// Likewise, on other devices than files of a directory.
+/// As [`compact`], for a store on other devices than files of a directory.
 ///
 /// # Errors
 ///

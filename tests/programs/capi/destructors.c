@@ -238,7 +238,7 @@ int main(void)
     EXPECT(MANYCORE_OK, manycore_rcu_create(NULL, &rcu));
     sections();
     quiescent_states();
-    /* What is due then, nobody knows. */
+    /* What is due then is not defined. */
     for (i = 0; i < ROUNDS && counted(&at_ends) == 0; i++)
         run(end_in_section, NULL);
     EXPECT(1, counted(&at_ends) > 0);

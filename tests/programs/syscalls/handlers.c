@@ -43,7 +43,7 @@ static int sv[2], listening;
 static volatile long result;
 static char b[16];
 
-/* A pair of which nobody has heard: no call was moved yet. */
+/* A pair of which the library does not know: no call was moved yet. */
 static void quiet_pair(void) { NEED(syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, sv) == 0); }
 
 /* As many calls as an ordinary program makes afterwards. */

@@ -140,7 +140,7 @@ CASE(reused_by_another_mode) {
     E(&d, "read");
 }
 
-/* A call that nobody sees, whatever is preloaded: the number is free, and a table that knows it
+/* A call that no library sees, whatever is preloaded: the number is free, and a table that knows it
    does not know that. */
 static long unseen(long number, long first, long second, long third, long fourth) {
     long result;
@@ -206,7 +206,7 @@ CASE(unseen_then_a_file) {
     R(read(number, b, 1), "closed");
 }
 
-/* Of another open file, and with limits that nobody has seen. */
+/* Of another open file, and with limits that no thread has seen. */
 CASE(unseen_then_a_socket) {
     int number = unseen_close(), other[2];
     struct timeval t = {0, 50000};
@@ -237,7 +237,7 @@ CASE(unseen_then_signals) {
     R(info.ssi_signo, "signal");
 }
 
-/* Calls on files wait for nobody; those on what has the number now do, and handlers end them. */
+/* Calls on files never wait; those on what has the number now do, and handlers end them. */
 static void does_nothing(int signal) { (void)signal; }
 CASE(unseen_file_then_a_socket) {
     int number = file_with("of the file"), other[2];

@@ -73,7 +73,7 @@ CASE(lowest_amount) {
     R(recv(sv[0], b, 16, MSG_DONTWAIT), "dontwait");
 }
 
-/* A child's library has to ask: nobody sets the option there. Not over TCP, which forgets to wake a
+/* A child's library has to ask: no thread sets the option there. Not over TCP, which forgets to wake a
  * reader that has a part of the bytes already. */
 CASE(lowest_amount_of_a_child) {
     char b[16];

@@ -475,7 +475,7 @@ CASE(pipe_while_full) {
     E(&d, "write");
 }
 
-/* A program that has closed its standard error may have a client there: nobody else writes to
+/* A program that has closed its standard error may have a client there: no other thread writes to
    it. */
 CASE(client_in_place_of_standard_error) {
     close(2);

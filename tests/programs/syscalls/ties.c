@@ -459,7 +459,7 @@ CASE(refused) {
     for (int i = 0; i < 100; i++) NEED(send(sv[0], "x", 1, 0) == 1 && recv(sv[1], b, 1, 0) == 1);
 }
 
-/* What a thread writes there is its own: its calls are nobody else's from then on. */
+/* What a thread writes there is its own: its calls are no other thread's from then on. */
 CASE(label) {
     unix_pair(SOCK_STREAM, sv);
     NEED(send(sv[0], "x", 1, 0) == 1 && read(sv[1], b, 1) == 1);

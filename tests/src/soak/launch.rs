@@ -15,7 +15,7 @@ pub enum Launch<'a> {
     Lock(&'a str),
     /// The library that moves system calls, by this mechanism.
     Calls(&'a str),
-    /// Likewise, and counts them in this directory.
+    /// The library that moves system calls, by this mechanism; it counts them in this directory.
     Counted(&'a str, &'a Path),
     /// Nothing, and a library preloaded.
     Library(&'a Path),

@@ -1,11 +1,11 @@
-//! The time of an operation on a structure beside its accesses, calibrated with four kernels. None
-//! of these kernels is used for validation.
+//! The time of an operation on a structure apart from its accesses, calibrated with four kernels.
+//! None of these kernels is used for validation.
 //!
 //! The simulator charges for accesses to shared memory. It does not charge for drawing an
 //! operation, for the loop, for calls, hashing, comparing and allocating. In each kernel one thread
 //! only reads, or only updates, a small table or a small tree with a lock. The calibration runs it
-//! natively, and on the simulated host with nothing charged beside accesses. The difference is what
-//! the simulator charges from then on.
+//! natively, and on the simulated host with nothing charged apart from accesses. The difference is
+//! what the simulator charges from then on.
 
 use manycore_measure::Measurement;
 

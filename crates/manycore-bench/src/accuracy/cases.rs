@@ -145,7 +145,8 @@ impl Options {
         }
     }
 
-    /// Results on the simulated host, with `beside` charged for each operation beside its accesses.
+    /// Results on the simulated host, with `beside` charged for each operation apart from its
+    /// accesses.
     pub(crate) fn simulated(
         &self,
         case: &Case,

@@ -29,8 +29,8 @@ workloads, natively in interleaved rounds and on the simulated host, and compare
 was used to calibrate anything.
 
 With `--of structures` these are sets and reverse maps by several mechanisms, under
-15 workloads. Four kernels beside those workloads, a table and a tree under a lock,
-say what an operation takes beside its accesses.
+15 workloads. Four kernels, which are none of those workloads, a table and a tree under a lock,
+say what an operation takes apart from its accesses.
 
 With `--of machines` nothing is measured here: what others published of machines with
 12 to 144 CPUs stands beside simulations of models of these. Compared are factors, not
@@ -50,8 +50,8 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// The model of this host: a file, or a name [default: one that is measured now]; of machines
-    /// only this one [default: all]
+    /// The model of this host: a file, or a name [default: one that is measured now]; with
+    /// machines: only this one [default: all]
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
     /// What is compared
@@ -67,16 +67,16 @@ pub struct Options {
     /// One round of short slices, with 1 and 2 threads: shows that it works, and decides nothing
     #[arg(long, conflicts_with_all = ["threads", "rounds"])]
     quick: bool,
-    /// Of machines: only these sets [default: all]
+    /// With machines: only these sets [default: all]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     set: Vec<String>,
-    /// Of machines: only sets of these kinds [default: all]
+    /// With machines: only sets of these kinds [default: all]
     #[arg(long, value_name = "KIND,..", value_delimiter = ',', value_enum)]
     kind: Vec<Kind>,
-    /// Of machines: every case and every number of threads that was published; some hours
+    /// With machines: every case and every number of threads that was published; some hours
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// Of machines: write a page with pictures to this file
+    /// With machines: write a page with pictures to this file
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
     /// Seed of everything that is drawn

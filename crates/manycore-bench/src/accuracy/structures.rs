@@ -1,7 +1,7 @@
 //! `manycore sim accuracy --of structures`: sets and reverse maps on this host and on a simulated
 //! machine, whose model is measured on this host.
 //!
-//! Beside the model, four numbers are fitted: see `calibration`. The validation uses other
+//! In addition to the model, four numbers are fitted: see `calibration`. The validation uses other
 //! workloads, and mostly other mechanisms.
 
 use manycore_measure::{Claim, Measurement, significant};
@@ -65,7 +65,7 @@ pub fn render(found: &StructureAccuracy) -> String {
         format!("  {what}: {read} ns if it reads, {update} ns if it updates")
     };
     format!(
-        "{}\n\nWhat an operation takes beside its accesses, fitted with other workloads:\n{}\n{}\n\n{}\n",
+        "{}\n\nWhat an operation takes apart from its accesses, fitted with other workloads:\n{}\n{}\n\n{}\n",
         shown::tables(&found.comparisons, "mechanism", "workload"),
         beside("sets", found.calibration.sets),
         beside("reverse maps", found.calibration.trees),

@@ -37,8 +37,8 @@ const SECTIONS: u32 = 100;
 /// InnoDB's lock, 87 % of the CPU time goes to locks.
 pub const OUTSIDE_NS: u64 = 1_500;
 
-/// The time from the end of a transaction to the start of the next one of the same terminal, beside
-/// the timer's slack. It is the way to a client on another machine and back. Assumed.
+/// The time from the end of a transaction to the start of the same terminal's next one: the way to
+/// a client on another machine and back. It is assumed, and the timer's slack comes on top.
 pub const THINK_NS: u64 = 200_000;
 
 /// The latches: how often each is taken, relative to the others, and the mean time in its sections.

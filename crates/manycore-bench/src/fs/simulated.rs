@@ -1,8 +1,8 @@
 //! `manycore sim fs`: threads use KhronOS' file system on a simulated machine, by several
 //! mechanisms.
 //!
-//! The operations are those of [`bench fs`](crate::fs). Beside its accesses, an operation costs 5
-//! ns unless an option says otherwise: an assumption, the same for all mechanisms.
+//! The operations are those of [`bench fs`](crate::fs). Apart from its accesses, an operation costs
+//! 5 ns unless an option says otherwise: an assumption, the same for all mechanisms.
 
 use std::collections::BTreeMap;
 

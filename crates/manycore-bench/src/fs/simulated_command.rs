@@ -18,7 +18,7 @@ Examples:
 
 Workload:
   That of `manycore bench fs`, with the same options and the same sources. Times are
-  simulated; beside its accesses an operation costs 5 ns, which is assumed.
+  simulated; apart from its accesses an operation costs 5 ns, which is assumed.
 
 Exit status:
   0   simulated

@@ -48,7 +48,7 @@ fn alone() -> Vec<Reading> {
     let wait = repeat(OPERATIONS, &|| _ = futex::wait(&word, 1, None));
     let sleep = repeat(4, &hint::sleep_zero);
     vec![
-        yields.reading("yield", "`sched_yield` while nobody else wants the CPU"),
+        yields.reading("yield", "`sched_yield` while no other thread wants the CPU"),
         wake.reading("futex_wake_nobody", "a futex wake without a waiter"),
         wait.reading("futex_wait_refused", "a futex wait whose word has changed already"),
         sleep.reading("sleep_zero", "a sleep of no time"),

@@ -371,8 +371,9 @@ impl Host {
         let wake_local = || {
             let rest =
                 self.cycles("futex_message_local").minus(&wake()).minus(&wait()).minus(&switch());
-            rest.at_least(0.0)
-                .derived("a message on one CPU, less a wake of nobody, a refused wait and a switch")
+            rest.at_least(0.0).derived(
+                "a message on one CPU, less a wake without a sleeper, a refused wait and a switch",
+            )
         };
         let wake_remote = || self.cycles("futex_wake_call").minus(&wake()).at_least(0.0);
         let way = || {
@@ -387,11 +388,12 @@ impl Host {
             }
             "os.futex_wait" => wait(),
             "os.futex_wake" => wake(),
-            "os.wake_thread" => wake_remote()
-                .derived("a wake of a thread that sleeps on another CPU, less one of nobody"),
+            "os.wake_thread" => wake_remote().derived(
+                "a wake of a thread that sleeps on another CPU, less one without a sleeper",
+            ),
             "os.wake_path" => wake_local(),
             "os.idle_exit" => {
-                let note = "a message between CPUs, less a wake of nobody, a switch and the way on one CPU";
+                let note = "a message between CPUs, less a wake without a sleeper, a switch and the way on one CPU";
                 way().minus(&wake_local()).at_least(0.0).derived(note)
             }
             "os.yield_call" => self.cycles("yield"),

@@ -59,7 +59,7 @@ Exit status:
 pub struct Options {
     #[command(flatten)]
     indexes: IndexOptions,
-    /// Indexes of others to measure beside, such as ferntree or dashmap
+    /// Indexes of others to measure as well, such as ferntree or dashmap
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     against: Vec<String>,
     #[command(flatten)]

@@ -167,7 +167,7 @@ macro_rules! library {
             }
         }
 
-        /// What a structure does beside finding keys.
+        /// What a structure does apart from finding keys.
         trait Walk<K: Key, V: Value, M: Sessions + 'static>: Structure {
             fn scan(map: &Map<K, V, Self, M>, me: &mut space::Handle<'_, M>, from: u64, scan: Scan)
             -> Scan;

@@ -1,8 +1,8 @@
 //! `manycore sim index`: threads use an index on a simulated machine, by several mechanisms.
 //!
-//! The operations are those of [`bench index`](crate::index). Beside its accesses to the index, an
-//! operation costs 5 ns, and each entry of a scan 1 ns, unless options say otherwise: assumptions,
-//! the same for all mechanisms.
+//! The operations are those of [`bench index`](crate::index). Apart from its accesses to the index,
+//! an operation costs 5 ns, and each entry of a scan 1 ns, unless options say otherwise:
+//! assumptions, the same for all mechanisms.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::structure::{
     self, Grid, GridPoint, Load, SimulatedActor, SimulatedOptions, SimulatedUse,
 };
 
-/// The time for an entry of a scan beside its accesses, in nanoseconds. A guess, the same for all.
+/// The time for an entry of a scan apart from its accesses, in nanoseconds. A guess, the same for
+/// all.
 const ENTRY_NS: f64 = 1.0;
 
 /// What to simulate.

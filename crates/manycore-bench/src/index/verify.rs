@@ -8,7 +8,7 @@ use super::task::{Task, key_of};
 /// The largest number of records that are looked up at the end: all records, or every n-th.
 const LOOKED_UP: u64 = 200_000;
 
-/// What was found, beside that all records are there.
+/// What was found, apart from that all records are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// The number of lost updates: ones that read and then wrote, and whose value another update

@@ -51,7 +51,8 @@ impl Site {
         Self::PageTable,
     ];
 
-    /// The lock, and the way it is taken if there are two.
+    /// The lock's name; and, of a reader-writer lock, whether it is acquired for reading or
+    /// writing.
     pub fn lock(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Clone | Self::Fork | Self::Unlink | Self::Put => ("anon_vma", Some("write")),

@@ -119,13 +119,13 @@ const PROCESSES: [Number; 13] = [
         "visit_ns",
         50.0,
         Origin::Assumed,
-        "a walk looks at the page table of one process, beside its lines",
+        "a walk reads the page table of one process; the lines that it reads are charged apart",
     ),
     number(
         "jobs",
         780.0 / 1_120.0,
         Origin::Derived,
-        "jobs of AIM7's shared mix for each process made: of 780, 10 make 100, 20 make 5 and 20 make 1",
+        "jobs of AIM7's shared mix per process made: of 780 jobs, 10 make 100 each, 20 make 5, and 20 one",
     ),
     number(
         "log_ns",

@@ -200,8 +200,8 @@ mod tests {
             let taken = alone[name];
             assert!((0.8..1.25).contains(&(taken / expected)), "{name}: {taken}, not {expected}");
         };
-        // Of 14 mappings: two links at a fork, one removed at an exit. No other thread runs, so
-        // there is no wait.
+        // Each of 14 mappings has two links at a fork, and one is removed at an exit. No other
+        // thread runs, so there is no wait.
         near("taken_anon_vma_write", 42.0);
         near("taken_i_mmap", 28.0);
         near("taken_tasklist_lock", 3.0);

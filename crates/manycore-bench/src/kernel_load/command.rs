@@ -3,7 +3,7 @@
 //!
 //! Throughput comes from unobserved runs, in rounds. Afterwards the kernel's locks are observed in
 //! other runs. Observing costs the load something, so these runs only count towards a separate
-//! throughput that is shown beside.
+//! throughput, shown separately.
 
 use std::time::Duration;
 

@@ -39,7 +39,7 @@ fn play(order: &Order, update: f64) -> io::Result<Answer> {
     let gate = RwLock::new(());
     thread::scope(|scope| {
         // They begin when this is gone: all at once.
-        let closed = gate.write().expect("nobody panics who has it");
+        let closed = gate.write().expect("no thread panics that has it");
         let mut threads = Vec::new();
         // Waits during their creation are observed, too.
         let begin = Instant::now();

@@ -24,7 +24,7 @@ Workload:
   the lock of their mapping alone.
 
 Output:
-  operations   of all threads together, from runs that nobody watches
+  operations   of all threads together, from runs without a profile
   of linear    the speed-up over as many times as there are CPUs for it
   Then the kernel's locks, from other runs: how much of the threads' time they were
   waited for. That takes root, or what the line in its place says.

@@ -27,7 +27,7 @@ Workload:
   each comes. Files are in a directory of their own, on a tmpfs.
 
 Output:
-  jobs/min     of all processes together, from runs that nobody watches
+  jobs/min     of all processes together, from runs without a profile
   of linear    the speed-up over as many times as there are CPUs for it
   Then the kernel's locks, from other runs: how much of the processes' time they were
   waited for. That takes root, or what the line in its place says.

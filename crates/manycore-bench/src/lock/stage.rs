@@ -11,7 +11,7 @@ use crate::mix::Latch;
 use crate::simulated::{Count, Window};
 use crate::slice::{Outcome, Phase, Runner, Stage, Step};
 
-/// The time of an iteration of a thread's loop beside its accesses, which are all that the
+/// The time of an iteration of a thread's loop apart from its accesses, which are all that the
 /// simulator sees: the loop, the counting, the calls. With this value the simulated loop takes as
 /// long as the native one if no other thread wants the lock; see the chapter on accuracy.
 const LOOP_NS: f64 = 1.0;
@@ -122,7 +122,7 @@ impl<C: Contender> AnyGuarded<C> {
 struct Guarded<C> {
     lock: CachePadded<C>,
     data: CachePadded<UnsafeCell<Marks>>,
-    /// What a section moves beside the marks.
+    /// What a section moves in addition to the marks.
     more: Lines,
 }
 

@@ -20,9 +20,9 @@ The latencies are a description as those in figures/measured/machines, which
 long two CPUs take to hand a word to each other, one way. Groups of cores and
 distances are read off the times. With a .csv, --ghz and --like have to be there.
 
-Bursts are lines of `accesses,cores,cycles`: how long an access takes if so many
-cores make it at the same moment. Accesses are read-one, read-own, read-written,
-write-read, write-one and write-own.
+Bursts are lines of `accesses,cores,cycles`: how long an access takes if this
+number of cores make it at the same moment. Accesses are read-one, read-own,
+read-written, write-read, write-one and write-own.
 
 Each constant of the model says where it comes from. What was not measured is as
 in the model of a similar machine, and is marked as assumed.
@@ -43,7 +43,7 @@ pub struct Options {
     /// What accesses take if many cores make them at once
     #[arg(long, value_name = "FILE")]
     bursts: Option<PathBuf>,
-    /// Of a matrix: the frequency of a core
+    /// For a matrix: the frequency of a core
     #[arg(long, value_name = "GHZ")]
     ghz: Option<f64>,
     /// For a matrix: the model of a similar machine, for constants that were not measured

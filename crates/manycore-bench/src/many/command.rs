@@ -51,7 +51,7 @@ pub struct Options {
     /// Which locks
     #[arg(long, value_enum, default_value = "mutexes")]
     of: Of,
-    /// Locks beside adaptive and futex [default: all]
+    /// Locks in addition to adaptive and futex [default: all]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     lock: Vec<String>,
     /// A few points of each machine

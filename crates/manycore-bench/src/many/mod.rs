@@ -89,7 +89,7 @@ pub struct Options {
     pub machines: Vec<Model>,
     /// Which locks.
     pub kind: Kind,
-    /// Names of locks beside the usual one and the base line; empty means all.
+    /// Names of locks in addition to the usual one and the base line; empty means all.
     pub locks: Vec<String>,
     /// How much.
     pub effort: Effort,

@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(found.least.unwrap(), (0.5, all[0].place.to_string()));
         assert_eq!((found.under, found.under_base), (1, 1));
         assert_eq!(found.least_of_base.unwrap(), (0.8, all[1].place.to_string()));
-        // Of some locks only: `futex` is no rival.
+        // Among some locks only: `futex` is no rival.
         assert_eq!(of("adaptive", &["mcs"], &all, 0.8).least.unwrap().0, 0.5);
         assert_eq!(longest_waits("adaptive", "mcs", &all).unwrap().0, 3.0);
         assert_eq!(longest_waits("adaptive", "shfl", &all), None);

@@ -55,7 +55,7 @@ Exit status:
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// Locks to measure beside glibc's
+    /// Locks to measure in addition to glibc's
     #[arg(
         long,
         value_name = "A,B,..",

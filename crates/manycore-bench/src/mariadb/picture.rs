@@ -30,7 +30,7 @@ pub fn figure(results: &Results) -> Figure {
         for level in levels {
             let at_level: Vec<_> =
                 here.iter().copied().filter(|record| record.threads == level).collect();
-            // Of glibc's locks nothing is counted.
+            // Nothing is counted for glibc's own locks.
             if at_level.iter().any(|record| share(record, PARTS[0].1).is_some()) {
                 panels.push(cpu_time(&format!("{level} terminals, {situation}"), &at_level));
             }

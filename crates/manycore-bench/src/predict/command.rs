@@ -17,7 +17,8 @@ use crate::mix::USUAL_DATA;
 use manycore_launch::failure::{Failure, Result};
 use manycore_launch::terminal::Terminal;
 
-/// The locks that are tried beside the program's own: learning, queueing, and queueing by socket.
+/// The locks that are tried in addition to the program's own: learning, queueing, and queueing by
+/// socket.
 const OTHERS: [&str; 3] = ["adaptive", "mcs", "hmcs"];
 
 const NOTES: &str = "\
@@ -61,7 +62,7 @@ pub struct Options {
     /// The machine: a name of `manycore machines`, or the file of a model
     #[arg(long, value_name = "NAME")]
     machine: String,
-    /// Locks to try beside the program's own [default: adaptive,mcs,hmcs]
+    /// Locks to try in addition to the program's own [default: adaptive,mcs,hmcs]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     lock: Vec<String>,
     /// Numbers of threads, each on as many CPUs [default: powers of two, and all CPUs]
@@ -113,7 +114,7 @@ fn say_what_is_left_out(profile: &Profile, terminal: &Terminal) {
     let waited = futexes().map(|lock| lock.wait.total_ns).sum::<u64>() as f64 / 1e9;
     terminal.note(format_args!(
         "left out: locks of the program's own, for which threads slept {waited:.3} s, most of it for {}: how often they \
-         are taken, and for how long, nobody has seen",
+         are taken, and for how long, no thread has seen",
         most.short
     ));
 }

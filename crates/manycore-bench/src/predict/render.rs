@@ -177,7 +177,7 @@ fn finding(curves: &[Curve], limit: Option<&Limit>) -> String {
 fn cause(limit: Option<&Limit>) -> String {
     limit.map_or_else(String::new, |Limit { threads, lock, gain }| {
         format!(
-            "; with {threads}, it would do {} as much if nobody had to wait for {lock}",
+            "; with {threads}, it would do {} as much if no thread had to wait for {lock}",
             times(*gain)
         )
     })

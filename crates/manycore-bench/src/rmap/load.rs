@@ -105,7 +105,7 @@ pub(super) struct Worker<'a> {
     pub me: u32,
     /// The share of its operations that update, in percent.
     pub update: f64,
-    /// One in this many is timed.
+    /// One of this many operations is timed.
     pub sample: u64,
     /// The trees of the operations, in order; random ones if this is empty.
     pub trees: &'a [u64],

@@ -84,7 +84,7 @@ pub struct Options {
     pub load: Load,
     /// The time that is counted.
     pub duration: Duration,
-    /// What an operation takes beside its accesses, simulated.
+    /// What an operation takes apart from its accesses, simulated.
     pub beside: Beside,
     /// How often to repeat, natively.
     pub rounds: u32,

@@ -18,7 +18,7 @@ use crate::simulated::{
 use crate::slice::Pinning;
 use crate::structure;
 
-/// The time of an operation beside its accesses. A guess, the same for all.
+/// The time of an operation apart from its accesses. A guess, the same for all.
 pub(super) const BESIDE: Beside = Beside::each(10.0);
 
 pub(super) fn run(options: &Options, model: &Model, pool: &SimulatorPool) -> RunRecords {
@@ -80,7 +80,7 @@ impl Stage for There {
 }
 
 /// The operations of threads, the share of updating operations in percent, and the time of an
-/// operation beside its accesses.
+/// operation apart from its accesses.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Updates(Load, f64, Beside);
 

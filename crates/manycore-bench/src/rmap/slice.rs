@@ -142,7 +142,7 @@ impl Settings {
             tend_ticks: ticks(load.tend),
         };
         let trees = load.trees_drawn();
-        // Here and not there: a worker's private data do not count as the mechanism's memory.
+        // Allocated before the count of memory: a worker's private data are not the mechanism's.
         let outcomes = (0..self.threads).map(|_| Outcome::new()).collect();
         let counts = Counts::read(|visit| map.statistics(visit));
         let before = footprint::in_use();

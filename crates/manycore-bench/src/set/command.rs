@@ -55,7 +55,7 @@ Exit status:
 pub struct Options {
     #[command(flatten)]
     sets: SetOptions,
-    /// Sets of others to measure beside, such as papaya or crossbeam-epoch
+    /// Sets of others to measure as well, such as papaya or crossbeam-epoch
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     against: Vec<String>,
     #[command(flatten)]

@@ -2,8 +2,8 @@
 //!
 //! The operations are those of [`bench set`](crate::set). The first thread fills the set and does
 //! some operations alone, so that mechanisms have adapted when the other threads start. That
-//! simulated time does not count. Beside the accesses to the set, an operation costs 5 ns unless an
-//! option says otherwise: an assumption, the same for all mechanisms.
+//! simulated time does not count. Apart from the accesses to the set, an operation costs 5 ns
+//! unless an option says otherwise: an assumption, the same for all mechanisms.
 
 use std::collections::BTreeMap;
 

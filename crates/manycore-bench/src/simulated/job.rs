@@ -65,7 +65,7 @@ impl Program {
     }
 }
 
-/// The time of an operation beside its accesses to shared data: drawing it, the loop, calls,
+/// The time of an operation apart from its accesses to shared data: drawing it, the loop, calls,
 /// comparisons, allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {

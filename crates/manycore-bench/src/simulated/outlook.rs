@@ -101,7 +101,7 @@ impl Outlook {
     pub fn left(&self) -> (usize, Option<f64>) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sum: Option<f64> = state.left.values().map(|left| left.expect(&state.rates)).sum();
-        // As if a minute had been as was expected: the first few may be anything.
+        // A minute is added to both, because the first few simulations say little about the rest.
         let correction = (state.took + 60.0) / (state.expected + 60.0);
         (state.left.len(), sum.map(|sum| sum * correction / state.workers))
     }

@@ -129,7 +129,7 @@ impl<C: Contender> Stage for Here<'_, C> {
 struct Guarded<C> {
     lock: CachePadded<C>,
     data: CachePadded<UnsafeCell<Data>>,
-    /// What a section moves beside that.
+    /// What a section moves in addition to that.
     more: Lines,
 }
 

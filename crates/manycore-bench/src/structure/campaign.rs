@@ -14,7 +14,7 @@ use crate::slice::Pinning;
 
 use super::{GridPoint, Load, records};
 
-/// The time of an operation beside its accesses. A guess, the same for all.
+/// The time of an operation apart from its accesses. A guess, the same for all.
 const BESIDE: Beside = Beside::each(5.0);
 
 /// The largest number of inserted elements; each takes a simulated insertion.
@@ -38,7 +38,7 @@ pub struct SimulatedOptions<G> {
     pub pinning: Pinning,
     /// Whether to vary the unknown properties of the machine.
     pub sweep: bool,
-    /// What an operation takes beside its accesses.
+    /// What an operation takes apart from its accesses.
     pub beside: Beside,
     /// The processes that simulate.
     pub pool: SimulatorPool,

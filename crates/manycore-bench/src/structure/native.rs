@@ -20,7 +20,7 @@ use crate::worker::{Command, Order, Subject, Through, Worker};
 pub struct NativeOptions<G> {
     /// What threads do.
     pub workload: G,
-    /// Names of structures of others, to be measured beside.
+    /// Names of structures of others, to be measured as well.
     pub against: Vec<String>,
     /// The length of a slice with few threads per CPU; with many, slices are longer.
     pub slice: Duration,

@@ -33,7 +33,7 @@ pub(crate) trait GridPoint:
 pub(crate) struct Load<T> {
     /// The structure and its operations.
     pub task: T,
-    /// What an operation takes beside its accesses.
+    /// What an operation takes apart from its accesses.
     pub beside: Beside,
     /// The number of operations of each thread; `None` if a time bounds them.
     pub operations: Option<u64>,

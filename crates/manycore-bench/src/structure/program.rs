@@ -52,7 +52,7 @@ pub(crate) trait SimulatedActor<T> {
     /// Inserts the initial contents, with [`thread::progress`] after each insertion.
     fn fill(&mut self);
 
-    /// Executes the next operation. Returns its time beside its accesses, in nanoseconds.
+    /// Executes the next operation. Returns its time apart from its accesses, in nanoseconds.
     fn act(&mut self) -> f64;
 
     /// What it has to tell.
@@ -167,7 +167,7 @@ impl<U: SimulatedUse> Work<'_, U> {
             let mut actor = used.actor(index, operations);
             let outcome = self.thread(&mut actor, index, window, outcome);
             outside.tallies[index as usize].set(Some(actor.tally()));
-            // While it still has its handle; the first thread to end has seen the counts of all.
+            // Read while the thread still has its handle, so that its memory counts.
             memory.set(memory.get().max(thread::heap_bytes()));
             ended.set(ended.get().max(thread::now()));
             outcome

@@ -15,7 +15,7 @@ pub struct Assumptions {
     pub think_ns: f64,
     /// How long a side of the channel polls before it sleeps.
     pub spin_ns: f64,
-    /// What the kernel computes beside the lines below.
+    /// What the kernel computes, apart from the lines below.
     pub times: Times,
     /// Lines of a connection.
     pub lines: Counts,

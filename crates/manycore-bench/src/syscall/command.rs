@@ -50,7 +50,7 @@ pub struct Options {
     /// To a client and back [default: 50us, assumed]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     round_trip: Option<Duration>,
-    /// From an answer to a client's next request, beside that [default: 0, assumed]
+    /// From an answer to a client's next request, in addition [default: 0, assumed]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     think: Option<Duration>,
     /// CPUs of the first package that serve interrupts only [default: 1, assumed]

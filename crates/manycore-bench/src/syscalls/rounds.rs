@@ -68,7 +68,7 @@ impl State {
             values.push(*value);
         }
         self.took += took;
-        // Here, once: it takes long of many rounds, and is asked for between any two.
+        // Computed once a round: with many rounds it takes long, and it is read many times.
         self.width = width(&self.measured);
     }
 

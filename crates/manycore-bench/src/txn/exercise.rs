@@ -123,7 +123,7 @@ fn no_reader_sees_half_of_a_transaction() {
             });
             scope.spawn(move || {
                 let mut session = database.session();
-                // Relaxed: likewise.
+                // Relaxed: says only when to end.
                 while !has_ended.load(Ordering::Relaxed) {
                     session.read(Parts::ALL, &mut |rows| {
                         let [one, other] = [1, 2].map(|key| rows.get(Table::Record, key));

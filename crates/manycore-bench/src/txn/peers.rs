@@ -51,7 +51,7 @@ impl<const LOCKS: u64> Session for &Locked<LOCKS> {
         work: &mut dyn FnMut(&mut dyn Changes) -> Result<(), Conflict>,
     ) {
         let mut held = Held::<_, LOCKS>::new(parts, |lock| self.0[lock as usize].write());
-        work(&mut held).expect("nobody else uses what is locked");
+        work(&mut held).expect("no other thread uses what is locked");
     }
 
     fn read(&mut self, parts: Parts, work: &mut dyn FnMut(&dyn Rows)) {

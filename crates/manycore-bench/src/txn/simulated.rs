@@ -1,6 +1,6 @@
 //! `manycore sim txn`: threads run transactions on a simulated machine, by several mechanisms.
 //!
-//! The operations are those of [`bench txn`](crate::txn). Beside its accesses to rows, a
+//! The operations are those of [`bench txn`](crate::txn). Apart from its accesses to rows, a
 //! transaction costs 5 ns unless an option says otherwise: an assumption, the same for all
 //! mechanisms.
 

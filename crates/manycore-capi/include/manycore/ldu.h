@@ -86,7 +86,7 @@ MANYCORE_LDU_REMOVE = 1 } manycore_ldu_operation_t;
 /* What a drain does with the structure. They must not use this log. */
 typedef struct manycore_ldu_target {
     void (*apply)(void *structure, int operation, manycore_ldu_node_t *node);
-    /* its owner has retired it, and nobody else has it: free it */
+    /* its owner has retired it, and no other thread has it: free it */
     void (*release)(void *structure, manycore_ldu_node_t *node);
 } manycore_ldu_target_t;
 

@@ -26,7 +26,7 @@ extern "C" {
 /* The name of a lock, from 0 on; null after the last. */
 const char *manycore_lock_name(size_t number);
 
-/* A mutex. All zero: the lock `adaptive`, held by nobody. */
+/* A mutex. All zero: the lock `adaptive`, held by no thread. */
 typedef struct manycore_mutex {
     uint32_t kind, owner;
     uint64_t lock[2];
@@ -57,7 +57,7 @@ manycore_status_t manycore_mutex_timedlock(manycore_mutex_t *mutex, uint64_t nan
 manycore_status_t manycore_mutex_unlock(manycore_mutex_t *mutex);
 
 /*
- * A reader-writer lock. All zero: `adaptive-rw`, held by nobody. A thread that reads must not begin
+ * A reader-writer lock. All zero: `adaptive-rw`, held by no thread. A thread that reads must not begin
  * to read again, nor to write: it may wait for ever. A thread that gives back what it has not acquired
  * for reading breaks the lock.
  */

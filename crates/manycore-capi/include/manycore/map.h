@@ -1,5 +1,5 @@
 /*
- * A map of byte strings, for many threads: a thread that reads waits for nobody, and a thread that
+ * A map of byte strings, for many threads: a thread that reads never waits, and a thread that
  * changes a record waits only for those who change the same one, or keep all others out.
  *
  *     manycore_map_create(NULL, &map);
@@ -159,7 +159,7 @@ manycore_status_t manycore_map_clear(const manycore_map_t *map);
    MANYCORE_ALREADY. */
 manycore_status_t manycore_map_keep_others_out(const manycore_map_t *map);
 
-/* The end of that. MANYCORE_NO_SESSION if this thread keeps nobody out, MANYCORE_ALREADY in a
+/* The end of that. MANYCORE_NO_SESSION if this thread keeps no thread out, MANYCORE_ALREADY in a
    transaction. */
 manycore_status_t manycore_map_let_others_in(const manycore_map_t *map);
 

@@ -37,7 +37,7 @@ extern "C" {
 typedef struct manycore_rcu manycore_rcu_t;
 typedef struct manycore_rcu_thread manycore_rcu_thread_t;
 
-/* A part of an object that is to be destroyed. Nobody else writes to it from manycore_rcu_call
+/* A part of an object that is to be destroyed. No other thread writes to it from manycore_rcu_call
    on. */
 typedef struct manycore_rcu_head {
     void (*destroy)(struct manycore_rcu_head *head);
@@ -97,7 +97,7 @@ void manycore_rcu_read_lock(manycore_rcu_thread_t *self);
 void manycore_rcu_read_unlock(manycore_rcu_thread_t *self);
 
 /*
- * Calls `destroy` with the head of an object that nobody can find any more, once, after all
+ * Calls `destroy` with the head of an object that no thread can find any more, once, after all
  * sections that are open now, on any thread that takes part, or in manycore_rcu_destroy. Until then
  * it counts for this many bytes. Does not allocate, but for a list now and then. Outside a section
  * it may wait for room (see limit_bytes), and then the caller must not hold a lock that readers
@@ -120,7 +120,7 @@ manycore_status_t manycore_rcu_synchronize(manycore_rcu_thread_t *self);
  */
 manycore_status_t manycore_rcu_quiescent(manycore_rcu_thread_t *self);
 
-/* Nobody has to wait for it, which must not read; and it takes part again. As above. */
+/* No thread has to wait for it, which must not read; and it takes part again. As above. */
 manycore_status_t manycore_rcu_offline(manycore_rcu_thread_t *self);
 manycore_status_t manycore_rcu_online(manycore_rcu_thread_t *self);
 

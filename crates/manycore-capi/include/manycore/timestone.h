@@ -88,7 +88,7 @@ typedef struct ts_config {
     uint64_t heap_bytes;    /* addresses that are reserved for objects; 64 GiB */
     /* of each thread; a transaction's record takes half of it at most. 256 KiB */
     uint64_t ring_bytes;
-    uint64_t window_ns;     /* within which a commit is written that nobody waits for; 10 ms */
+    uint64_t window_ns;     /* within which a commit is written that no thread waits for; 10 ms */
     /* those that the program calls, and that the journal may have; none. They are copied. */
     const ts_operation_t *operations;
     size_t operation_count;

@@ -244,8 +244,8 @@ pub unsafe extern "C" fn manycore_rlu_thread_finish(data: *mut ThreadData) -> St
 /// As of [`member`], and no other thread uses it now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn manycore_rlu_reader_lock(data: *mut ThreadData) {
-    // SAFETY: the contract of this function is that of `member`; `data` is not null if there is a
-    // member.
+    // SAFETY: `data` is null or leads to the data of a thread that RLU_THREAD_INIT has begun
+    // (contract of this function); it is not null if there is a member.
     unsafe {
         if member(data, "RLU_READER_LOCK").enter() {
             process::make_current((*data).member);

@@ -14,7 +14,7 @@ use manycore_profile::render::{Sort, View, page, table};
 
 /// What was found.
 pub struct Report<'a> {
-    /// Of the server as it is.
+    /// The profile of the server as it is.
     pub profile: &'a Profile,
     /// The server under other locks, and repaired.
     pub tried: &'a [Tried],

@@ -39,8 +39,8 @@ Examples:
 
 Output:
   The program's own output stays as it is; the profile goes to stderr when the
-  program has ended, in whatever way. Counts are exact and every wait is timed; of
-  holds, one in some is timed, as the profile says.
+  program has ended, in whatever way. Counts are exact and every wait is timed.
+  Holds are sampled; the profile says at which rate.
 
   lock        the variable that it is; of a lock on the heap, 'in' and the function
               that waits for it longest; below, the function that waits for a variable

@@ -113,7 +113,7 @@ fn a_profile_tells_of_locks_and_of_calls_in_every_form() {
     let again = printed(&mut manycore(&["report", file]));
     assert!(again.contains("\nSystem calls\npool on CPU "), "{again}");
     assert!(again.contains("write        5000 moved\n"), "{again}");
-    // Beside one without them.
+    // Compared with a run without them.
     let plain = directory.path().join("plain.json");
     let mut without = profile.clone();
     without.as_object_mut().unwrap().remove("system_calls");

@@ -75,7 +75,7 @@ fn a_lock_that_is_held_for_half_of_the_time_is_the_limit() {
     assert_eq!(record["parameters"]["limit"], "queue_lock (server)");
     let text = printed(&mut manycore(&arguments(&file, &AT_24)));
     assert!(text.starts_with("Model of ./server on xeon-4x6-like (simulated)\n"), "{text}");
-    assert!(text.contains("if nobody had to wait for queue_lock (server)"), "{text}");
+    assert!(text.contains("if no thread had to wait for queue_lock (server)"), "{text}");
 }
 
 #[test]
@@ -148,7 +148,8 @@ fn the_range_holds_the_truth() {
         // A lock held for 200 of 220 us: no more than this, and less by the cost of handing it
         // over.
         ("hot", 1.0, 1.1),
-        // One lock, held for half of the time: likewise.
+        // One lock, held for half of the time: no more than twice, and less by the cost of handing
+        // it over.
         ("half", 1.7, 2.0),
         // Hardly any time under a lock, and as many threads as CPUs; or sixteen, most of which wait
         // for a CPU.

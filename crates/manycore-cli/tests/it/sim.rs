@@ -53,7 +53,7 @@ fn sets_on_a_machine_with_many_cpus() {
         assert!(measurement["value"].as_f64().unwrap() > 0.0);
         let metric = |name: &str| measurement["metrics"][name]["value"].as_f64().unwrap();
         assert!(metric("latency_p50") > 0.0);
-        // A key and a link at least; locks and buckets beside them.
+        // A key and a link at least; in addition, locks and buckets.
         assert!((16.0..1000.0).contains(&metric("bytes_per_key")), "{measurement}");
         assert!(metric("garbage") >= 0.0);
     }
@@ -574,7 +574,7 @@ fn every_reverse_map_is_simulated() {
         let asked = [&asked[..], &bounds, &["--json", "-q"]].concat();
         let records = measurements(&printed(&mut sim(cache.path(), &asked)));
         let syncs: Vec<_> = records.iter().map(|record| record["sync"].as_str()).collect();
-        // Beside those that were asked for, what they are measured against.
+        // In addition to the requested ones, the base line.
         assert!(all.split(',').all(|name| syncs.contains(&Some(name))), "{shape}: {syncs:?}");
         assert!(records.iter().all(|record| record["value"].as_f64() > Some(0.0)), "{shape}");
     }

@@ -68,7 +68,7 @@ fn a_file_that_becomes_a_pipe_is_not_waited_for() {
     let output = within(LONG, &mut in_shell(&script));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("Locks, most waited first"), "{}", stderr(&output));
-    // What is to be run is looked at, too.
+    // The command checks the program that it is to run, too.
     let pipe = directory.path().join("locks.victim");
     let output = within(LONG, &mut profile(&[pipe.to_str().unwrap()]));
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));

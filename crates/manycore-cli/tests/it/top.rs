@@ -125,7 +125,7 @@ fn it_attaches_to_a_run_and_prints_what_happens() {
         let text = printed(&mut manycore(&arguments));
         assert_eq!(text.matches("), last ").count(), 2, "{text}");
         assert!(text.contains(&format!("(pid {pid})")) && text.contains("5 threads"), "{text}");
-        assert_ne!(words(&text, "hot_lock")[1], "0", "nobody waited: {text}");
+        assert_ne!(words(&text, "hot_lock")[1], "0", "no thread waited: {text}");
         let total =
             printed(&mut manycore(&["top", "--pid", &pid, "-n", "1", "--total", "-d", "100ms"]));
         let taken: u64 = words(&total, "cold_lock").last().unwrap().parse().unwrap();
@@ -209,7 +209,7 @@ fn what_cannot_be_shown_says_what_to_do() {
     assert!(failure(2, &mut manycore(&glibc)).contains("--lock futex"));
 }
 
-/// A terminal that is looked at from outside.
+/// A terminal whose screen the test reads.
 struct Tmux {
     socket: String,
 }

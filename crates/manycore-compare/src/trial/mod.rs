@@ -96,11 +96,11 @@ impl Outcome {
 /// What the preload library saw of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Processes that it was in.
+    /// The number of processes that it was loaded into.
     pub processes: usize,
-    /// Locks taken in them, each time counted.
+    /// The number of acquisitions of locks in them.
     pub acquired: u64,
-    /// CPU time in waits for them, as the samples say.
+    /// CPU time in waits for locks, estimated from samples.
     pub lock_spin: Duration,
 }
 
@@ -289,7 +289,7 @@ impl Step {
         running.reap().map_err(|error| self.failed(format!("cannot be waited for: {error}")))
     }
 
-    /// Ended as it was to; or else with which status.
+    /// Fails with the program's exit status, unless it has ended as expected.
     fn succeeded(&self, is_ok: bool, ended: &Ended) -> Result<()> {
         if is_ok {
             return Ok(());

@@ -98,7 +98,7 @@ impl TrialDir {
     }
 }
 
-/// The directory of a run, and in it the run's and that for statistics.
+/// Creates a run's directory, and two in it: one for the run's commands, and one for statistics.
 fn directories(directory: &Path) -> io::Result<(TempDir, PathBuf, PathBuf)> {
     // Short, because a path to a socket has room for 107 bytes.
     let place = tempfile::Builder::new().prefix("mc-").tempdir_in(directory)?;

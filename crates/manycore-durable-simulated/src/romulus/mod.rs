@@ -41,7 +41,7 @@ pub struct Romulus<P> {
 /// A thread's place.
 #[derive(Default)]
 struct Slot {
-    /// The operation, until it is done; then 0. Beside it the answer.
+    /// The operation, until it is done; then 0. The answer is on the same line.
     asked: CachePadded<(AtomicU64, AtomicBool)>,
     reads: CachePadded<AtomicBool>,
 }

@@ -65,7 +65,7 @@ pub struct Options {
     /// Simulate nothing: write a job array for this engine into the directory of --out
     #[arg(long, value_name = "ENGINE", value_enum, requires = "out", conflicts_with_all = ["check", "json", "list"])]
     export: Option<array::Engine>,
-    /// Of how many tasks the job array is
+    /// The number of tasks in the job array
     #[arg(long, value_name = "N", default_value_t = 64, requires = "export", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: u32,
     /// Simulate piece K of N into the directory of --cache, and print nothing: a task of a job

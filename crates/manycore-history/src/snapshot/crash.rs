@@ -69,7 +69,8 @@ fn makers(versions: &Versions<'_>, left: &[(Object, Version)]) -> Result<Vec<boo
         let mut version = *newest;
         while version != 0 {
             let Some(maker) = versions.maker(*object, version) else {
-                let step = format!("version {version} of object {object}, which nobody has made");
+                let step =
+                    format!("version {version} of object {object}, which no transaction has made");
                 return Err(Violation { anomaly: Anomaly::ReadFromNowhere, steps: vec![step] });
             };
             is_there[maker] = true;

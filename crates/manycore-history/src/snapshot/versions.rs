@@ -69,7 +69,7 @@ impl<'h> Versions<'h> {
         };
         let maker = match self.history.iter().position(made) {
             Some(maker) => format!("made by {}, which did not commit", self.name(maker)),
-            None => "made by nobody (or overwritten by who made it)".to_owned(),
+            None => "made by no transaction (or overwritten by the one that made it)".to_owned(),
         };
         let step = format!("{} sees version {version} of object {object}, {maker}", self.name(i));
         Violation { anomaly: Anomaly::ReadFromNowhere, steps: vec![step] }

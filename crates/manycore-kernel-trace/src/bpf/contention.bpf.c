@@ -182,7 +182,7 @@ INLINE struct scratch *scratch(__u32 whose)
 			__sync_fetch_and_add(&all->field, by);                                     \
 	})
 
-/* The state of a task whose waits count; none of another, or where nobody has waited and `flags` do
+/* The state of a task whose waits count; none of another, or where no thread has waited and `flags` do
    not say to make it. */
 INLINE struct task_state *task_state_of(struct task_struct *task, __u64 flags)
 {
@@ -339,7 +339,7 @@ int contention_begin(__u64 *context)
 			wait->flags = flags;
 			return 0;
 		}
-		/* Nobody waits for any other lock twice at a time: we were not told of the end of the first. */
+		/* No thread waits for any other lock twice at a time: we were not told of the end of the first. */
 		if (wait->lock == lock) {
 			COUNT(OF_LOCKS, dropped, 1);
 			COUNT(OF_LOCKS, waits, 1);

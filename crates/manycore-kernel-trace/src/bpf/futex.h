@@ -88,7 +88,7 @@ INLINE int is_followed(struct task_struct *task)
 	return task_state && (task_state->followed & ITSELF);
 }
 
-/* Whether the word is one that waits for an event, and not a lock's. Nobody sleeps for a lock that
+/* Whether the word is one that waits for an event, and not a lock's. No thread sleeps for a lock that
  * is free, which nearly all say by zero; counters of wake-ups, semaphores and Go's notes begin with
  * it. Rust's parking writes -1. And the words of other processes are, but for process-shared locks,
  * which have 2, those of threads that somebody joins. */

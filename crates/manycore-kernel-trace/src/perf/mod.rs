@@ -168,7 +168,7 @@ fn open_tasks(
             for Wanted { attributes, filter } in wanted {
                 let mut attributes = *attributes;
                 attributes.set_inherit((scope != Scope::System).into());
-                // Of a process that runs already its children are not meant.
+                // The children of a process that runs already are not counted.
                 attributes.set_inherit_thread(matches!(scope, Scope::Process(_)).into());
                 let opened = match event::open(&attributes, *task, cpu) {
                     // A thread that has ended meanwhile.

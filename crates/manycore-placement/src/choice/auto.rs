@@ -7,7 +7,7 @@ use crate::request::Policy;
 /// Fewer cores than this have none to spare for system calls.
 const CORES_MIN: usize = 4;
 
-/// A group with fewer than one in this many of the cores would be a bottleneck for all of them.
+/// A group with less than a quarter of the cores would be a bottleneck for all of them.
 const SHARE_MIN: usize = 4;
 
 /// The policy; nothing if calls are to stay where they are made.

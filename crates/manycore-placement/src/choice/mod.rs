@@ -196,7 +196,8 @@ impl<'a> Finding<'a> {
                         groups[0]
                     ));
                 }
-                // All hardware threads: a CPU in no group would be served by the first.
+                // All hardware threads are in groups: calls from a CPU in no group would go to the
+                // first group.
                 return (groups, Rule::Own);
             }
             // In place: wherever the caller may run.

@@ -105,8 +105,8 @@ impl Finding<'_> {
         self.machine.topology.node(node).map(|node| node.number)
     }
 
-    /// The CPUs that may be used in the cache that has the most of them, within these if there are
-    /// any.
+    /// The last-level cache with the most CPUs that may be used: those CPUs. Only CPUs of `within`
+    /// count, if any of these may be used.
     fn largest_cache(&self, within: Option<&CpuSet>) -> CpuSet {
         let allowed = match within.map(|cpus| cpus.and(&self.allowed)) {
             Some(cpus) if !cpus.is_empty() => cpus,
@@ -114,7 +114,7 @@ impl Finding<'_> {
         };
         let caches = self.machine.topology.last_levels().into_iter();
         let usable = caches.map(|cache| cache.and(&allowed));
-        // Of equals the first.
+        // The first among equals.
         usable.rev().max_by_key(CpuSet::len).unwrap_or(allowed)
     }
 

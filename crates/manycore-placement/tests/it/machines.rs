@@ -85,7 +85,7 @@ fn eight_sockets() {
         "{:?}",
         choice.reasons
     );
-    // Of those two packages it has half.
+    // It has half of those two packages.
     let choice = built.mask("45-59,105-119").choose("auto").unwrap();
     assert_eq!(
         (choice.policy, choice.settings().as_str()),

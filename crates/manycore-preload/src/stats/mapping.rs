@@ -150,7 +150,7 @@ pub fn forked() {
     }
 }
 
-/// Notes in the statistics of the nearest ancestor that has some that this process will have none.
+/// Counts this process, which will have no statistics, in those of its nearest ancestor that has.
 fn count_uncounted() {
     // SAFETY: null, or a mapping that is never unmapped.
     if let Some(parents) = unsafe { PARENTS.load(Ordering::Relaxed).as_ref() } {

@@ -49,7 +49,7 @@ pub struct Run {
     pub running: Vec<u32>,
     /// Processes that were seen and left no statistics.
     pub not_interposed: Vec<Outsider>,
-    /// How many processes, beside the program itself, did not report their end: they may have
+    /// How many processes, not counting the program itself, did not report their end: they may have
     /// become programs that are not counted.
     pub silent: usize,
     /// What was seen of it while it ran.

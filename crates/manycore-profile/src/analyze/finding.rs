@@ -16,7 +16,7 @@ const ASLEEP: f64 = 0.1;
 /// A lock limits the program if it is held for more than this share of the time.
 pub(crate) const SATURATED: f64 = 0.5;
 
-/// What is known of a run beside its profile.
+/// What is known of a run in addition to its profile.
 #[derive(Debug)]
 pub(crate) struct Circumstances {
     /// Whether the library was put under the program.
@@ -217,8 +217,8 @@ fn made(lock: &Lock, profile: &Profile, share: f64) -> String {
     )
 }
 
-/// For a lock of the program's own making, the function in which holders hand it over most of the
-/// time, and the share of that time.
+/// For a lock that the program implements itself: the function of the holders for which threads
+/// waited longest, and its share of the waits.
 fn holder(lock: &Lock, profile: &Profile) -> Option<(String, f64)> {
     let place = profile.locks.iter().position(|one| std::ptr::eq(one, lock))?;
     let mut sums: HashMap<&str, u64> = HashMap::new();

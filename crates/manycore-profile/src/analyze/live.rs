@@ -54,7 +54,8 @@ impl Snapshot {
     /// has ended, and no thread waits.
     pub fn at(mapping: &Mapping, now: Option<u64>) -> Self {
         let stats = ProcessStats::read(mapping);
-        // Behind the counts: a wait that ends meanwhile is found in neither, and not in both.
+        // Read after the counts, so that a wait that ends in between is in neither of the two,
+        // rather than in both.
         let waiting = now.map_or_else(Vec::new, |now| under_way(mapping, now));
         Self { stats, waiting }
     }
@@ -170,7 +171,7 @@ pub struct Span {
     pub seconds: f64,
     /// CPU time of all its processes outside of the kernel, in seconds.
     pub user: f64,
-    /// Likewise, in the kernel.
+    /// CPU time of all its processes in the kernel, in seconds.
     pub kernel: f64,
 }
 

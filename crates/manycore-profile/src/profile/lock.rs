@@ -180,7 +180,7 @@ pub enum Origin {
     /// The program waited for it by a futex of its own, which the kernel saw; the name is that of
     /// the waiting place.
     Futex,
-    /// It stands for all objects that found no record of their own.
+    /// It stands for all objects for which there was no free record.
     Rest,
 }
 

@@ -141,7 +141,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Of two processes.
+    /// The sampling of two processes together.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             hold_period: self.hold_period.max(other.hold_period),

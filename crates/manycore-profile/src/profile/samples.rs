@@ -18,7 +18,7 @@ pub struct CpuSamples {
     /// Whether the time in the kernel was sampled as well. If not, shares are of the time outside
     /// of it.
     pub kernel_permitted: bool,
-    /// Of all threads together.
+    /// The shares of all threads together.
     pub shares: Shares,
     /// The threads, the most sampled first; those beyond the first few hundred are one, with the
     /// number 0.

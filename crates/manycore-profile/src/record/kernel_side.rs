@@ -37,7 +37,7 @@ pub trait CpuSampler {
     fn finish(self: Box<Self>, run: Duration) -> Samples;
 }
 
-/// What is watched beside what the library counts.
+/// What is watched in addition to what the library counts.
 #[derive(Default)]
 pub struct Beside {
     /// The kernel.

@@ -26,7 +26,7 @@ const LAST: Duration = Duration::from_secs(2);
 /// Polling takes at most this fraction (1/N) of the time.
 const SHARE: u32 = 20;
 
-/// The processes that are looked at.
+/// The processes that are polled.
 #[derive(Debug, Default)]
 pub struct MappedFiles {
     seen: HashMap<PathBuf, Next>,

@@ -81,7 +81,7 @@ impl Poller {
                 self.done.insert(path.clone());
             }
         }
-        // Another reader has read those whose files are gone to the end.
+        // Files that are gone have been read to their end by another reader, and removed.
         let there: HashSet<&PathBuf> = entries.iter().map(|entry| &entry.path).collect();
         self.open.retain(|path, _| there.contains(path));
         self.done.retain(|path| there.contains(path));

@@ -155,7 +155,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Of a process that is there.
+    /// The usage of a process that exists.
     pub fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name, in parentheses, can contain anything, so fields are counted from the one after

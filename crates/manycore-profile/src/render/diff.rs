@@ -23,7 +23,7 @@ pub struct Diff {
     pub before: Side,
     /// The second profile.
     pub after: Side,
-    /// Of all locks of the program, after over before.
+    /// The ratio for all locks of the program, after over before.
     pub ratio: Ratio,
     /// Why figures may differ for another reason than the locks, one sentence each.
     pub caveats: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Side {
     pub lock: String,
     /// How long it ran, in seconds.
     pub wall: f64,
-    /// Of all locks of the program.
+    /// The rates of all locks of the program.
     pub rates: Rates,
 }
 
@@ -84,13 +84,13 @@ pub struct Change {
 /// Ratios of the second profile's values to the first one's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Ratio {
-    /// Of acquisitions a second.
+    /// The ratio of acquisitions a second.
     pub acquired: Option<f64>,
-    /// Of the share that had to wait.
+    /// The ratio of the shares that had to wait.
     pub contended_share: Option<f64>,
-    /// Of the time waited a second.
+    /// The ratio of the times waited a second.
     pub wait: Option<f64>,
-    /// Of the mean hold.
+    /// The ratio of the mean holds.
     pub hold_mean: Option<f64>,
 }
 

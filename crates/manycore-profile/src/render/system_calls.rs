@@ -16,7 +16,7 @@ pub fn text(calls: &MovedCalls) -> String {
         return "no process left statistics of its system calls".to_owned();
     }
     let mut text = format!("{}; {}", outcome(calls), processes(calls.processes));
-    let quick = "those of them that wait for nobody";
+    let quick = "those of them that never wait";
     for (which, latency) in [("moved calls", calls.latency_ns), (quick, calls.quick_ns)] {
         let Some(latency) = latency else { continue };
         let time = |ns: u64| manycore_measure::duration(ns as f64).trim_end().to_owned();
@@ -118,7 +118,10 @@ mod tests {
     fn reasons_stand_beside_what_was_moved() {
         let text = text(&calls("pool", 3));
         assert!(text.contains("pool on CPU 0-2,4: 3 of 4 calls on sockets moved (75"), "{text}");
-        assert!(text.contains("moved calls took 4") && text.contains("nobody took 3"), "{text}");
+        assert!(
+            text.contains("moved calls took 4") && text.contains("that never wait took 3"),
+            "{text}"
+        );
         assert!(text.contains("of these CPUs 1-2 executed some"), "{text}");
         assert!(text.contains("3 moved; in place: 1 waits with another signal mask"), "{text}");
         assert!(self::text(&MovedCalls::default()).contains("no process"));

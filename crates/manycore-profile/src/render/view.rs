@@ -69,7 +69,7 @@ impl View {
         Self { top, sort, table: Table::for_stderr, name_width: name_width(io::stderr()) }
     }
 
-    /// For the standard output, likewise.
+    /// A view for the standard output, which may be a terminal of any width.
     pub fn for_stdout(top: usize, sort: Sort) -> Self {
         Self { top, sort, table: Table::new, name_width: name_width(io::stdout()) }
     }

@@ -7,9 +7,9 @@ use super::{PAGE, STACKS};
 
 /// Address space for a stack. The part that a simulated thread does not use takes no memory.
 pub(super) const SIZE: usize = 256 << 10;
-/// The distance between the tops of neighbouring stacks, beside `SIZE`, and the number of different
-/// tops. At multiples of `SIZE`, the lines of all stacks would compete for the same few sets of the
-/// host's caches.
+/// The distance between the tops of neighbouring stacks, in addition to `SIZE`, and the number of
+/// different tops. At multiples of `SIZE`, the lines of all stacks would compete for the same few
+/// sets of the host's caches.
 const COLOUR: usize = 17 * 64;
 const COLOURS: usize = 64;
 /// The number of stacks, and so of threads that a simulation can have.

@@ -132,7 +132,7 @@ impl fmt::Display for Cause {
         match self {
             Self::Panic { thread, message } => write!(f, "thread {thread} panicked: {message}"),
             Self::Deadlock => write!(f, "deadlock: no thread can go on"),
-            Self::Livelock => write!(f, "livelock: nobody has done anything but wait"),
+            Self::Livelock => write!(f, "livelock: no thread has done anything but wait"),
             Self::Leak { allocations } => {
                 write!(f, "{allocations} allocations are not freed at the end")
             }

@@ -199,10 +199,10 @@ fields! {
     Cycles "os.context_switch", 0 to 1e9, "from one thread to another on a CPU" => Wide os.context_switch;
     Cycles "os.migration", 0 to 1e9, "what a thread pays when it first runs on another CPU" => Wide os.migration;
     Cycles "os.futex_wait", 0 to 1e9, "the call that waits, until the CPU is free" => Wide os.futex_wait;
-    Cycles "os.futex_wake", 0 to 1e9, "the call that wakes, if nobody waits" => Wide os.futex_wake;
+    Cycles "os.futex_wake", 0 to 1e9, "the call that wakes, if no thread waits" => Wide os.futex_wake;
     Cycles "os.wake_thread", 0 to 1e9, "what it takes more for each thread that it wakes" => Wide os.wake_thread;
     Cycles "os.wake_path", 0 to 1e9, "from the wake to the moment at which the other CPU can switch" => Wide os.wake_path;
     Cycles "os.idle_exit", 0 to 1e9, "what an idle CPU takes more" => Wide os.idle_exit;
-    Cycles "os.yield_call", 0 to 1e9, "a yield while nobody else wants the CPU" => Wide os.yield_call;
+    Cycles "os.yield_call", 0 to 1e9, "a yield while no other thread wants the CPU" => Wide os.yield_call;
     Cycles "os.timer_slack", 0 to 1e11, "how much longer a sleep takes than asked for" => Wide os.timer_slack;
 }

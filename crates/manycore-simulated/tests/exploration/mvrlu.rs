@@ -114,7 +114,7 @@ fn a_session_across_the_switch(adder: u32) -> impl Fn() {
                 // SAFETY: a session, from begin to end; nothing is freed.
                 unsafe {
                     handle.begin(View::Latest);
-                    *handle.try_lock(number).expect("nobody else changes it") += 1;
+                    *handle.try_lock(number).expect("no other thread changes it") += 1;
                     stage.store(BEGUN, Ordering::Relaxed);
                     await_stage(LOOKED);
                     handle.commit().unwrap();

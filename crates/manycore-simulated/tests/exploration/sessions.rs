@@ -120,7 +120,7 @@ fn change(
             Ok(place) => {
                 let before = (*place).leaf;
                 *place = Root { number, leaf: handle.alloc(number) };
-                handle.free(before).expect("nobody else frees it");
+                handle.free(before).expect("no other thread frees it");
                 handle.commit().unwrap();
                 Ok(())
             }
@@ -195,9 +195,9 @@ pub fn freed<M: Sessions>(domain: impl Fn() -> M) -> impl Fn() {
             unsafe {
                 if me == 0 {
                     handle.begin(View::Latest);
-                    *handle.try_lock(root).expect("nobody else changes it") = Link::NULL;
-                    *handle.try_lock(object).expect("nobody else changes it") = NEVER;
-                    handle.free(object).expect("nobody else changes it");
+                    *handle.try_lock(root).expect("no other thread changes it") = Link::NULL;
+                    *handle.try_lock(object).expect("no other thread changes it") = NEVER;
+                    handle.free(object).expect("no other thread changes it");
                     let own = *handle.deref(object);
                     handle.commit().unwrap();
                     assert_eq!(own, NEVER, "what the session itself has changed");

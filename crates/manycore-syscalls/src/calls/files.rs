@@ -33,7 +33,7 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
         unsafe { ties::opened_to_write(path) };
     }
     if table::moves_files() {
-        // Whether it is a file, the kernel is asked at its first use.
+        // At its first use, the kernel is asked whether it is a file.
         descriptors::forget(fd);
     } else {
         descriptors::plain(fd);

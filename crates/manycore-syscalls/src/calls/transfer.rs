@@ -172,7 +172,7 @@ unsafe fn note_received(message: &msghdr) {
                 let bytes = (*control).cmsg_len - libc::CMSG_LEN(0) as usize;
                 let first = libc::CMSG_DATA(control).cast::<c_int>();
                 for index in 0..bytes / size_of::<c_int>() {
-                    // What it is, the kernel is asked at its first use.
+                    // At its first use, the kernel is asked for its kind.
                     descriptors::forget(first.add(index).read_unaligned());
                 }
             }

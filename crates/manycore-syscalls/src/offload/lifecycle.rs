@@ -1,5 +1,5 @@
-//! All routes and workers of a process: started, opened and closed, and taken leave of in the child
-//! of a fork. How a call is sent is in [`perform`](super::perform).
+//! All routes and workers of a process: how they are started, opened and closed, and forgotten in
+//! the child of a fork. How a call is sent is in [`perform`](super::perform).
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering};

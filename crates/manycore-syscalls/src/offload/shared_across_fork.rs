@@ -74,7 +74,8 @@ impl SharedAcrossFork {
     }
 }
 
-/// A number of a process' own: numbers in a row, or every second one, come out all over the place.
+/// Scatters the numbers of processes: adjacent numbers, or every second one, give numbers that are
+/// far apart.
 fn scattered(process: u32) -> u32 {
     process.wrapping_mul(0x9E37_79B9) >> 16
 }

@@ -24,7 +24,7 @@ pub struct Source {
     /// Relative to the repository.
     pub path: String,
     pub lines: Vec<String>,
-    /// Of Rust files; empty for others.
+    /// The tokens of a Rust file; empty for others.
     pub tokens: Vec<Token>,
 }
 

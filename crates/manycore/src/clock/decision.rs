@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn records_may_be_anywhere() {
-        // Of a program, of a kernel, and the last line.
+        // An address of a program, one of a kernel, and the last line.
         for address in [0x5555_0000_0080_usize, 0xFFFF_8880_1234_5680, usize::MAX - 127] {
             let stamp = undecided_by(address);
             assert!(stamp >= UNDECIDED && stamp != u64::MAX && record_of(stamp) == address);

@@ -21,12 +21,12 @@ use crate::sync::{CachePadded, cpu, own_of};
 /// other's entries go to a queue of its own, where it finds them.
 pub struct Table {
     /// All places of the first core, then those of the second.
-    slots: Box<[CachePadded<Slot>]>,
+    slots: Box<[CachePadded<CpuQueue>]>,
     cores: usize,
     places: usize,
 }
 
-struct Slot {
+struct CpuQueue {
     lock: Futex,
     /// The structure whose entries are here, named by the address of its own queue. Null if there
     /// are no entries.
@@ -37,9 +37,9 @@ struct Slot {
 }
 
 // SAFETY: `ends` is read and written in `change` only, whose callers have the lock.
-unsafe impl Sync for Slot {}
+unsafe impl Sync for CpuQueue {}
 // SAFETY: entries lead to nodes, which any thread may settle that has the structure's lock.
-unsafe impl Send for Slot {}
+unsafe impl Send for CpuQueue {}
 
 /// A reference that leads to a [`Table`], and to the same one each time. [`Rooted`] relies on that:
 /// an entry that was put into one table must not be searched for in another. So only the library
@@ -87,7 +87,7 @@ impl Table {
     #[must_use]
     pub fn new(places: usize) -> Self {
         let (cores, places) = (cpu::count().max(1) as usize, places.max(1));
-        let slot = |_| CachePadded(Slot::new());
+        let slot = |_| CachePadded(CpuQueue::new());
         Self { slots: (0..places * cores).map(slot).collect(), cores, places }
     }
 
@@ -100,7 +100,7 @@ impl Table {
     }
 }
 
-impl Slot {
+impl CpuQueue {
     fn new() -> Self {
         let owner = AtomicPtr::new(ptr::null_mut());
         Self { lock: Futex::new(), owner, ends: UnsafeCell::new(None), length: Length::new() }
@@ -184,14 +184,14 @@ impl<P: TablePointer> Rooted<P> {
     }
 
     /// The structure's slot of each core.
-    fn slots(&self) -> impl Iterator<Item = &Slot> {
+    fn slots(&self) -> impl Iterator<Item = &CpuQueue> {
         let table = &*self.table;
         table.slots.iter().skip(self.place).step_by(table.places).map(|slot| &**slot)
     }
 
     /// The structure's slot of the core on which the caller runs.
     #[inline]
-    fn slot(&self) -> &Slot {
+    fn slot(&self) -> &CpuQueue {
         let table = &*self.table;
         &table.slots[own_of(table.cores) * table.places + self.place]
     }
@@ -227,7 +227,7 @@ unsafe impl<P: TablePointer> Queue for Rooted<P> {
     fn is_empty(&self) -> bool {
         // Acquire: partner of the Release in `change`. The slots are read first, as in `take`.
         let elsewhere =
-            |slot: &Slot| !ptr::eq(slot.owner.load(Ordering::Acquire), &raw const *self.own);
+            |slot: &CpuQueue| !ptr::eq(slot.owner.load(Ordering::Acquire), &raw const *self.own);
         self.table.cores <= FEW && self.slots().all(elsewhere) && self.own.is_empty()
     }
 

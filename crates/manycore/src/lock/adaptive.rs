@@ -566,7 +566,7 @@ enum Slept {
 unsafe impl PlainLock for Adaptive {
     const INFO: LockInfo = LockInfo {
         name: "adaptive",
-        summary: "queues, spins or sleeps by what it has learned of its waits and of the load; nobody starves",
+        summary: "queues, spins or sleeps by what it has learned of its waits and of the load; no thread starves",
         source: "ours",
         order: Order::Barging,
         blocks: true,

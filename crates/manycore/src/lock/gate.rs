@@ -49,7 +49,7 @@ impl Gate {
     pub fn wait_after(&self, limit: u64) -> u32 {
         match self.spin(limit) {
             Some(message) => message,
-            None => self.sleep(None).expect("without a deadline nobody leaves"),
+            None => self.sleep(None).expect("without a deadline no thread leaves"),
         }
     }
 

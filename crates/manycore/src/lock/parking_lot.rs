@@ -60,14 +60,14 @@ const HANDED_OVER: u32 = 1;
 
 /// A bucket of the table: the waiters of all locks whose addresses lead to this bucket.
 #[derive(Debug)]
-struct Bucket {
+struct ParkedThreads {
     queue: WaitQueue,
     /// Wake-ups since a lock was last handed over. This is changed only with the queue locked,
     /// which orders it.
     wakes: AtomicU32,
 }
 
-impl Bucket {
+impl ParkedThreads {
     const_new! {
         fn new() -> Self {
             Self { queue: WaitQueue::new(), wakes: AtomicU32::new(0) }
@@ -85,7 +85,7 @@ impl Bucket {
 
 process_wide! {
     /// All buckets.
-    fn buckets() -> [CachePadded<Bucket>; 256] of CachePadded(Bucket::new()), named Buckets
+    fn buckets() -> [CachePadded<ParkedThreads>; 256] of CachePadded(ParkedThreads::new()), named Buckets
 }
 
 /// How a thread that wanted to park came back.
@@ -117,7 +117,7 @@ impl ParkingLot {
         core::ptr::from_ref(self).addr()
     }
 
-    fn bucket(address: usize) -> &'static Bucket {
+    fn bucket(address: usize) -> &'static ParkedThreads {
         let buckets = buckets();
         let hash = table::hash(address as u64) >> 48;
         &buckets[hash as usize % buckets.len()]

@@ -28,8 +28,8 @@ pub struct Domain<C: Clock = Ordo> {
     periods: CachePadded<Periods>,
     /// For sessions after a conflict.
     pub(super) retry_queues: RetryQueues,
-    /// The time until which no thread searches for a grace period, by the clock; or [`NOBODY`], or
-    /// [`SOMEBODY`].
+    /// The time until which no thread searches for a grace period, by the clock; or [`NO_THREAD`],
+    /// or [`SOME_THREAD`].
     looking: CachePadded<AtomicU64>,
     /// The watermark is never above it: see [`Domain::raise_floor`].
     floor: CachePadded<AtomicU64>,
@@ -49,9 +49,9 @@ struct Periods {
 const NO_FLOOR: u64 = u64::MAX;
 
 /// No thread searches for a grace period, and each may.
-const NOBODY: u64 = 0;
+const NO_THREAD: u64 = 0;
 /// A thread does.
-const SOMEBODY: u64 = u64::MAX;
+const SOME_THREAD: u64 = u64::MAX;
 
 /// Each search writes the line that every session reads. For each group of this many threads,
 /// searches pause for the duration of a scan: otherwise hundreds of threads would search all the
@@ -107,7 +107,7 @@ impl<C: Clock> Domain<C> {
             }),
             retry_queues: RetryQueues::new(),
             members: ThreadRegistry::new(),
-            looking: CachePadded(AtomicU64::new(NOBODY)),
+            looking: CachePadded(AtomicU64::new(NO_THREAD)),
             floor: CachePadded(AtomicU64::new(floor)),
         }
     }
@@ -246,19 +246,19 @@ impl<C: Clock> Domain<C> {
         // Relaxed, throughout: hints; `advance` does all that needs an order.
         let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
         let state = self.looking.load(order);
-        let rests = || state != NOBODY && (state == SOMEBODY || self.clock.horizon() < state);
+        let rests = || state != NO_THREAD && (state == SOME_THREAD || self.clock.horizon() < state);
         let others =
-            rests() || self.looking.compare_exchange(state, SOMEBODY, order, failed).is_err();
+            rests() || self.looking.compare_exchange(state, SOME_THREAD, order, failed).is_err();
         if others && !must {
             return None;
         }
         let EpochScan { watermark, epoch, threads } = self.scan(Some(sessions));
         let next = match threads / THREADS_FOR_REST {
-            0 => NOBODY,
+            0 => NO_THREAD,
             times => {
                 let now = self.clock.horizon();
                 now.saturating_add(now.saturating_sub(epoch).saturating_mul(times))
-                    .min(SOMEBODY - 1)
+                    .min(SOME_THREAD - 1)
             }
         };
         self.looking.store(next, order);

@@ -54,10 +54,11 @@
 //!
 //! # Sessions and grace periods
 //!
-//! Two numbers of the domain are read by all and written once in a grace period. The *epoch* is a
-//! time which every clock had passed when it was announced; a session that begins leaves it in its
-//! thread's record. The *watermark* is the least of what is left there: every session that is open
-//! has begun when it had been announced. From that follows all that reclamation does:
+//! All threads read two numbers of the domain, which are written once in a grace period. The
+//! *epoch* is a time that every CPU's clock had passed when the epoch was announced; a session that
+//! begins stores the epoch in its thread's record. The *watermark* is the least epoch in any
+//! record: every open session has begun after that epoch was announced. All of reclamation follows
+//! from this:
 //!
 //! 1. A version whose successor was committed up to the watermark is not needed: all sessions see
 //!    the successor.

@@ -62,8 +62,8 @@ pub(super) struct Kept {
     pub is_filling: bool,
     /// Sessions since it last looked for a grace period.
     pub sessions: u32,
-    /// How many grace periods that were due the thread has left to another thread since the last
-    /// one ended.
+    /// How often, since the last grace period ended, one was due and this thread left it to another
+    /// thread.
     pub deferred: u32,
     /// The watermark when the log was last reclaimed.
     pub reclaimed: u64,

@@ -64,7 +64,7 @@ pub(super) struct ClockWaitPolicy {
 pub(super) struct Account(Cell<i32>);
 
 impl Account {
-    /// Counts; whether it is time to tell the others.
+    /// Counts a wait; returns whether it is time to tell the other threads.
     #[inline]
     pub fn count(&self, more: i32, most: u32) -> bool {
         let balance = self.0.get().saturating_add(more);

@@ -81,12 +81,12 @@ pub struct Stamp(u64);
 /// ```
 pub struct OpLog<S: Apply<O>, O, L = Adaptive> {
     logs: Box<[CachePadded<Log<O>>]>,
-    guarded: CachePadded<Guarded<Inner<S, O>, L>>,
+    guarded: CachePadded<Guarded<Merged<S, O>, L>>,
     /// When it was brought up to date by the timer.
     due: Due,
 }
 
-struct Inner<S, O> {
+struct Merged<S, O> {
     structure: S,
     /// Where logs are merged; its memory is kept.
     merged: Vec<(Stamp, O)>,
@@ -124,7 +124,7 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     pub fn new(structure: S) -> Self {
         let log =
             |_| CachePadded(Log { lock: Futex::new(), operations: UnsafeCell::new(Vec::new()) });
-        let inner = Inner { structure, merged: Vec::new(), statistics: Statistics::default() };
+        let inner = Merged { structure, merged: Vec::new(), statistics: Statistics::default() };
         Self {
             logs: (0..cpu::count().max(1)).map(log).collect(),
             guarded: CachePadded(Guarded::new(inner)),
@@ -182,8 +182,8 @@ impl<S: Apply<O>, O, L: RawLock> OpLog<S, O, L> {
     }
 
     /// Applies what is logged. The caller has the structure's lock.
-    fn drain(&self, inner: &mut Inner<S, O>) {
-        let Inner { structure, merged, statistics } = inner;
+    fn drain(&self, inner: &mut Merged<S, O>) {
+        let Merged { structure, merged, statistics } = inner;
         phase::during(Phase::Log, || {
             self.take(merged);
             let found = merged.len() as u64;
@@ -242,7 +242,7 @@ impl<S: Apply<O>, O, L> Drop for OpLog<S, O, L> {
             log.operations.with_mut(|operations| merged.append(unsafe { &mut *operations }));
         }
         merged.sort_by_key(|(stamp, _)| *stamp);
-        let apply = |inner: &mut Inner<S, O>| {
+        let apply = |inner: &mut Merged<S, O>| {
             merged.into_iter().for_each(|(_, operation)| inner.structure.apply(operation));
         };
         // SAFETY: `&mut self`: no other thread has the structure.

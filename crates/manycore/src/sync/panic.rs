@@ -22,8 +22,7 @@ mod backend {
         catch_unwind(AssertUnwindSafe(f)).map_err(unless_simulation_failed)
     }
 
-    /// A simulation that has failed unwinds all its threads: then nothing is done for others any
-    /// more.
+    /// A simulation that has failed unwinds all its threads, which then do no work for each other.
     #[cold]
     fn unless_simulation_failed(payload: Payload) -> Payload {
         #[cfg(feature = "sim")]

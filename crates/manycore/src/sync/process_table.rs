@@ -6,9 +6,9 @@ use super::atomic::AtomicUsize;
 const SLOTS: usize = 4096;
 
 #[repr(align(128))]
-struct Table([AtomicUsize; SLOTS]);
+struct ProcessTable([AtomicUsize; SLOTS]);
 
-static TABLE: Table = Table([const { AtomicUsize::new(0) }; SLOTS]);
+static TABLE: ProcessTable = ProcessTable([const { AtomicUsize::new(0) }; SLOTS]);
 
 /// All slots.
 #[inline]

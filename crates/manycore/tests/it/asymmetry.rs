@@ -40,7 +40,7 @@ struct State {
     phase: u8,
     /// Whether the reader has announced itself: in its buffer, and in memory.
     announced: [bool; 2],
-    /// Whether the waiter has changed what the reader reads: likewise.
+    /// Whether the waiter has changed what the reader reads: in its buffer, and in memory.
     changed: [bool; 2],
     /// Each thread's next step.
     at: [u8; THREADS],

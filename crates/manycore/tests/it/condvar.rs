@@ -69,9 +69,9 @@ fn all_are_woken() {
 fn a_wait_ends_in_time() {
     let (mutex, changed) = (Mutex::<Adaptive, ()>::new(()), Condvar::new());
     let mut guard = mutex.lock();
-    assert!(!changed.wait_for(&mut guard, Duration::from_millis(2)), "nobody has notified");
+    assert!(!changed.wait_for(&mut guard, Duration::from_millis(2)), "no thread has notified");
     assert!(mutex.try_lock().is_none(), "the mutex is held again");
-    assert!(!changed.notify_one() && !changed.notify_all(), "nobody waits any more");
+    assert!(!changed.notify_one() && !changed.notify_all(), "no thread waits any more");
     thread::scope(|scope| {
         scope.spawn(|| {
             // Once the mutex is free the other waits.

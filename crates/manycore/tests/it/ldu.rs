@@ -341,7 +341,7 @@ fn frequent_reads_make_updates_eager() {
         (0..times).for_each(|key| drop(set.item(Counted::new(key, &alive)).insert()));
     };
     update(100);
-    assert_eq!(at_once(), 0, "nobody has read");
+    assert_eq!(at_once(), 0, "no thread has read");
     let mut reads = 0;
     while at_once() == 0 {
         update(1);

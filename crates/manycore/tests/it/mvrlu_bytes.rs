@@ -44,7 +44,7 @@ fn every_size_is_copied_whole_and_written_back() {
         unsafe {
             assert!(bytes(object, size).iter().all(|byte| *byte == 0), "{size}");
             in_session(&mut handle, |handle| {
-                let copy = handle.try_lock_bytes(object).expect("nobody else has it");
+                let copy = handle.try_lock_bytes(object).expect("no other thread has it");
                 assert_ne!(copy, object);
                 assert!(copy.addr().get().is_multiple_of(16), "{size}");
                 assert_eq!(object_of(copy), object);
@@ -61,7 +61,7 @@ fn every_size_is_copied_whole_and_written_back() {
             assert!(bytes(object, size).iter().all(|byte| *byte == 7), "{size}");
             in_session(&mut handle, |handle| assert_eq!(handle.deref_bytes(object), object));
             in_session(&mut handle, |handle| handle.free_bytes(object))
-                .expect("nobody else has it");
+                .expect("no other thread has it");
         }
     }
     handle.flush();
@@ -91,7 +91,7 @@ fn conflicts_are_those_of_sessions() {
     unsafe {
         one.begin(View::Snapshot);
         other.begin(View::Snapshot);
-        one.try_lock_bytes(object).expect("nobody else has it").write(1);
+        one.try_lock_bytes(object).expect("no other thread has it").write(1);
         assert_eq!(other.try_lock_bytes(object), Err(Conflict::Locked));
         assert_eq!(other.try_lock_const_bytes(object), Err(Conflict::Locked));
         assert_eq!(other.deref_bytes(object), object);

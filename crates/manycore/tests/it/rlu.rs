@@ -97,7 +97,7 @@ fn a_thread_does_not_wait_for_itself() {
     });
 }
 
-/// Of two sessions that would wait for each other, one is aborted.
+/// If two sessions would wait for each other, one is aborted.
 #[test]
 fn two_threads_do_not_wait_for_each_other() {
     let domain = domain(0);

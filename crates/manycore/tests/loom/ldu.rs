@@ -274,7 +274,7 @@ unsafe impl RawLock for Free {
 
     unsafe fn lock(&self, node: &mut ()) {
         // SAFETY: the node is `()`, of which the lock keeps nothing.
-        assert!(unsafe { self.try_lock(node) }, "the model reads when nobody else is there");
+        assert!(unsafe { self.try_lock(node) }, "the model reads when no other thread is there");
     }
 
     unsafe fn try_lock(&self, (): &mut ()) -> bool {

@@ -63,7 +63,7 @@ impl Shared {
         std::ptr::from_ref(&self.objects[number]).cast_mut()
     }
 
-    /// A section in which the newest object is looked at.
+    /// A section that reads the newest object.
     fn look(&self, handle: &Handle) {
         let _guard = handle.pin();
         // Acquire: partner of the swap in `replace`.
@@ -105,7 +105,7 @@ fn pin_against_advance() {
         handle.collect_now();
         reader.join().unwrap();
         handle.synchronize();
-        assert!(!shared.is_first_alive(), "nobody is inside, and it is still not destroyed");
+        assert!(!shared.is_first_alive(), "no thread is inside, and it is still not destroyed");
     });
 }
 
@@ -143,7 +143,7 @@ fn garbage_of_one_who_is_gone() {
         shared.domain.register().synchronize();
         writer.join().unwrap();
         shared.domain.register().synchronize();
-        assert!(!shared.is_first_alive(), "nobody frees what it has left behind");
+        assert!(!shared.is_first_alive(), "no thread frees what it has left behind");
         assert_eq!(shared.domain.held_bytes(), 0);
     });
 }

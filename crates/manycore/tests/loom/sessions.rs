@@ -32,7 +32,7 @@ pub fn objects(domain: &impl Sessions) -> [Link<u32>; 2] {
     }
 }
 
-/// One transaction that adds one to the objects; whether it committed.
+/// Runs one transaction that adds one to the objects; returns whether it has committed.
 pub fn add(handle: &mut impl RawSession, objects: &[Link<u32>], view: View) -> bool {
     // SAFETY: a session, from begin to end; the objects are not freed.
     unsafe {

@@ -34,7 +34,7 @@ macro_rules! as_new {
                 s.spawn(|| (0..10).for_each(|_| *$lock.$acquire() += 1));
             }
         });
-        assert_eq!(*$lock.$try().expect("nobody has it"), 20);
+        assert_eq!(*$lock.$try().expect("no thread has it"), 20);
     };
 }
 
@@ -139,7 +139,7 @@ fn of_a_thread_that_is_online() {
     drop(qsbr);
     other.pin().defer(|| ());
     other.synchronize();
-    assert_eq!(domain.held_bytes(), 0, "nobody waits for a handle that has ended");
+    assert_eq!(domain.held_bytes(), 0, "no thread waits for a handle that has ended");
 }
 
 /// Handles that count their sections: a forgotten guard keeps its section open, so other threads'

@@ -25,11 +25,11 @@ pub struct Directory {
 /// What is done with the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
-    /// Those that are not there are made.
+    /// Files are written, and created if they do not exist.
     Create,
-    /// They are there.
+    /// Files are written, and exist.
     Write,
-    /// Nothing is written, and others may read, too.
+    /// Files are read, and other processes may read them, too.
     Read,
 }
 
@@ -41,7 +41,7 @@ impl Directory {
     /// [`Error::Locked`] if it is open already; otherwise the operating system's errors.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        // The thread that made the lock had flushed the directory's name before.
+        // A lock file was made only after the directory's name had been flushed.
         if !path.join("lock").exists() {
             let made = levels_missing(&path);
             let name = path.display();
@@ -130,7 +130,7 @@ fn flush_name(path: &Path, made: usize) -> Result<()> {
     let whole = whole.map_err(Error::io(format!("find directory {}", path.display())))?;
     for above in whole.ancestors().skip(1).take(made.max(1)) {
         match flush_directory(above) {
-            // A process that may not read it has been given the directory in it.
+            // A process that may not read the directory above did not make the one below.
             Err(cause) if made == 0 && cause.kind() == io::ErrorKind::PermissionDenied => {}
             result => result.map_err(Error::io(format!("flush {}", above.display())))?,
         }

@@ -144,7 +144,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// What is wrong with one of [`push_words`](Self::push_words).
+    /// Says what is invalid in a record that [`push_words`](Self::push_words) has added.
     pub fn records(&self) -> Result<Vec<Record<'_>>, &'static str> {
         let end = self.padding.unwrap_or(self.bytes.len());
         records(self.bytes.get(HEADER..end).unwrap_or_default())
@@ -201,7 +201,7 @@ impl Builder {
     }
 }
 
-/// Of a header and the records after it.
+/// The checksum of a header and the records after it.
 fn checksum(frame: &[u8]) -> u32 {
     let crc = crc32c::crc32c(&frame[..CRC_AT]);
     crc32c::crc32c_append(crc, &frame[CRC_AT + 4..])

@@ -26,7 +26,7 @@ struct Header {
 pub struct Operation<'a> {
     /// The number that the store has for the operation's name and version.
     pub operation: u32,
-    /// Of what was written.
+    /// The digest of what was written.
     pub digest: u32,
     /// What the operation was called with.
     pub arguments: &'a [u8],

@@ -52,7 +52,7 @@ impl Region {
         self.first + position % self.bytes.max(1)
     }
 
-    /// Of `length` bytes from a position on, the number of those before the region's end.
+    /// How many of `length` bytes from a position on are before the region's end.
     fn before_end(&self, position: u64, length: usize) -> usize {
         let rest = self.bytes - position % self.bytes.max(1);
         usize::try_from(rest).map_or(length, |rest| rest.min(length))

@@ -138,7 +138,8 @@ impl Scan {
         usize::try_from(position - self.buffered).expect("the buffer has this position")
     }
 
-    /// Reads at least `bytes` bytes into the buffer; whether the region has them before its end.
+    /// Reads at least `bytes` bytes into the buffer; returns whether the region has them before its
+    /// end.
     fn fill(&mut self, position: u64, bytes: usize) -> Result<bool> {
         let end = position.saturating_add(bytes as u64);
         if end > self.end {

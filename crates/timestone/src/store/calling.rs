@@ -41,7 +41,7 @@ pub struct Calling {
     operation: u32,
     arguments: Vec<u8>,
     inputs: Vec<u8>,
-    /// Of the objects that were made.
+    /// The places of the objects that were made.
     places: Vec<u64>,
 }
 

@@ -94,7 +94,7 @@ pub fn root(
     Ok(structure)
 }
 
-/// Likewise, of one that is there.
+/// The object of a structure that exists, with this name and schema.
 pub fn find_root(session: &impl Session, name: &str, schema: &str) -> Result<u64> {
     match find(session, name) {
         Some(entry) => checked(entry, name, schema),

@@ -35,7 +35,7 @@ use crate::ring::Reader;
 use crate::sync::Mutex;
 use crate::volume::{Images, Journal};
 
-/// What a store has done and has.
+/// Statistics of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -47,7 +47,7 @@ pub struct Stats {
     pub transactions: u64,
     /// The number of these that are calls of operations.
     pub operations: u64,
-    /// Bytes of them.
+    /// The bytes of these frames.
     pub frame_bytes: u64,
     /// Images that were written since the store was opened.
     pub images: u64,

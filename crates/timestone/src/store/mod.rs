@@ -111,7 +111,7 @@ impl Store {
         Self::open_with(directory, Options::default())
     }
 
-    /// Likewise, with options.
+    /// As [`open`](Self::open), with options.
     ///
     /// # Errors
     ///
@@ -226,7 +226,7 @@ impl Store {
         Map::open(&mut self.register()?, name, self.shared.seed)
     }
 
-    /// Likewise, an ordered map.
+    /// The ordered map of this name. If it does not exist, it is created.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ impl Store {
         OrderedMap::open(&mut self.register()?, name)
     }
 
-    /// Likewise, a set.
+    /// The set of this name. If it does not exist, it is created.
     ///
     /// # Errors
     ///
@@ -248,7 +248,7 @@ impl Store {
         Set::open(&mut self.register()?, name, self.shared.seed)
     }
 
-    /// Likewise, a queue.
+    /// The queue of this name. If it does not exist, it is created.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl Store {
         Queue::open(&mut self.register()?, name)
     }
 
-    /// Likewise, a list.
+    /// The list of this name. If it does not exist, it is created.
     ///
     /// # Errors
     ///
@@ -332,7 +332,7 @@ impl Store {
         self.backup_on(&Directory::open(directory)?)
     }
 
-    /// Likewise, on other devices.
+    /// As [`backup`](Self::backup), to other devices than files of a directory.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ impl Transaction<'_, '_> {
         Ok(Map::at(root, self.seed()))
     }
 
-    /// Likewise, an ordered map.
+    /// The ordered map of this name, as the transaction sees it.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl Transaction<'_, '_> {
         catalog::find_root(self, name, &OrderedMap::<K, V>::schema()).map(OrderedMap::at)
     }
 
-    /// Likewise, a set.
+    /// The set of this name, as the transaction sees it.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Transaction<'_, '_> {
         self.map(name).map(Set::of)
     }
 
-    /// Likewise, a queue.
+    /// The queue of this name, as the transaction sees it.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Transaction<'_, '_> {
         Ok(Queue::at(self, catalog::find_root(self, name, &Queue::<T>::schema())?))
     }
 
-    /// Likewise, a list.
+    /// The list of this name, as the transaction sees it.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Transaction<'_, '_> {
         catalog::find_root(self, name, &List::<T>::schema()).map(List::at)
     }
 
-    /// Likewise, an object of the program's own.
+    /// The object of this name, as [`Store::root`](super::Store::root) has created it.
     ///
     /// # Errors
     ///

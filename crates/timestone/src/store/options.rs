@@ -19,9 +19,9 @@ pub struct Options {
     /// The size of each thread's ring of records, rounded up to a power of two. A transaction's
     /// record takes at most half of it. 256 KiB; at least 4 KiB.
     pub ring_bytes: usize,
-    /// What transactions do unless they say something else.
+    /// When commits return, for transactions without terms of their own. On the disk.
     pub durability: Durability,
-    /// Likewise.
+    /// Which effects of others transactions may see, without terms of their own. A snapshot.
     pub isolation: Isolation,
     /// How long a [`Buffered`](Durability::Buffered) commit stays with the operating system before
     /// a flush, and how long a commit of [`submit`](super::Member::submit) stays in memory if no

@@ -94,12 +94,12 @@ pub fn mark(tx: &mut Transaction<'_, '_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What the catalog says of a root.
+/// The schema of an object of this type in the catalog.
 pub fn schema<T>() -> String {
     schema_of(&catalog::type_text::<T>())
 }
 
-/// Likewise, of an object whose type the catalog calls so.
+/// The schema of an object whose type has this name in the catalog.
 pub fn schema_of(type_text: &str) -> String {
     format!("an object of {type_text}")
 }

@@ -98,7 +98,7 @@ pub fn typed<T: Persist>(words: &[u64]) -> &T {
     unsafe { &*words.as_ptr().cast::<T>() }
 }
 
-/// Likewise, to be changed.
+/// The object that these words begin with, to be changed.
 #[inline]
 pub fn typed_mut<T: Persist>(words: &mut [u64]) -> &mut T {
     debug_assert!(size_of_val(words) >= size_of::<T>() && align_of::<T>() <= 8);

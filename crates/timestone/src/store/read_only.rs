@@ -80,7 +80,7 @@ impl ReadOnly {
         Ok(Map::at(root, self.seed))
     }
 
-    /// Likewise, an ordered map.
+    /// The ordered map of this name.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl ReadOnly {
         catalog::find_root(self, name, &OrderedMap::<K, V>::schema()).map(OrderedMap::at)
     }
 
-    /// Likewise, a set.
+    /// The set of this name.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl ReadOnly {
         self.map(name).map(Set::of)
     }
 
-    /// Likewise, a queue.
+    /// The queue of this name.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl ReadOnly {
         Ok(Queue::at(self, catalog::find_root(self, name, &Queue::<T>::schema())?))
     }
 
-    /// Likewise, a list.
+    /// The list of this name.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl ReadOnly {
         catalog::find_root(self, name, &List::<T>::schema()).map(List::at)
     }
 
-    /// Likewise, an object of the program's own.
+    /// The object of this name, as [`Store::root`](super::Store::root) has created it.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Of a transaction that begins now.
+    /// Starts again, for a transaction that begins now.
     pub fn begin(&mut self, is_wanted: bool) {
         self.is_wanted = is_wanted;
         self.objects.get_mut().clear();

@@ -80,7 +80,7 @@ impl<'a> Replayed<'a> {
         }
     }
 
-    /// Words of the object at a place, likewise.
+    /// The number of words of the object at a place; also of one that this operation has created.
     pub fn object_words(&self, place: u64) -> Option<usize> {
         let changed = self.changed.get(&place).map(|changed| changed.after.len());
         changed.or_else(|| self.heap.object_words(place))

@@ -33,7 +33,7 @@ impl<K: Persist> Set<K> {
         self.0.get(session, key).is_some()
     }
 
-    /// Puts a key in; whether it was not there.
+    /// Inserts a key; returns whether it was absent.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl<K: Persist> Set<K> {
         Ok(self.0.insert(tx, key, ())?.is_none())
     }
 
-    /// Takes a key out; whether it was there.
+    /// Removes a key; returns whether it was there.
     ///
     /// # Errors
     ///

@@ -16,15 +16,15 @@ use crate::ring::{Writer, ring};
 /// What threads need to know of the options.
 #[derive(Clone, Copy)]
 pub struct Settings {
-    /// What transactions do unless they say something else.
+    /// When commits return, for transactions without terms of their own.
     pub durability: Durability,
-    /// Likewise.
+    /// Which effects of others transactions may see, without terms of their own.
     pub isolation: Isolation,
     /// How long a commit stays in memory if no thread waits for it.
     pub window: Duration,
     /// Words of each thread's ring.
     pub ring_words: usize,
-    /// Of backups, if the store is in memory.
+    /// The length of the journal of backups, if the store is in memory.
     pub journal_bytes: u64,
 }
 

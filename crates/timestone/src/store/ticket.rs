@@ -44,7 +44,7 @@ impl<'s, R> Ticket<'s, R> {
         &self.value
     }
 
-    /// Likewise, without the ticket: the commit goes on.
+    /// What the transaction has returned; drops the ticket, and the commit goes on.
     pub fn into_value(self) -> R {
         self.value
     }

@@ -37,14 +37,14 @@ enum Side<'m, 's> {
     Replay(&'m mut Replayed<'s>),
 }
 
-/// When a snapshot is.
+/// The time as of which a snapshot reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Up to then, all commits are on the disk.
+    /// The latest time up to which all commits are on the disk.
     Durable,
     /// Now, by the clock of this CPU.
     Present,
-    /// Now: no commit that has returned is later.
+    /// Now, by all CPUs' clocks: no commit that has returned is later.
     Latest,
 }
 

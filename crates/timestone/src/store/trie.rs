@@ -264,7 +264,7 @@ impl<S: Shape> Trie<S> {
         Ok(true)
     }
 
-    /// Removes a key; whether it was there. `before` sees its value.
+    /// Removes a key; returns whether it was there. `before` sees its value.
     #[inline]
     pub fn remove(
         &self,

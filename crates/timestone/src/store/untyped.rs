@@ -136,7 +136,7 @@ impl ByteMap {
         self.0.insert(tx, key, value, |_| ())
     }
 
-    /// Removes a key; whether it was there.
+    /// Removes a key; returns whether it was there.
     pub fn remove(&self, tx: &mut Transaction<'_, '_>, key: &[u8]) -> Result<bool, Stop> {
         self.0.remove(tx, key, |_| ())
     }

@@ -37,7 +37,7 @@ pub struct Files {
 struct JournalHeader {
     magic: [u8; 16],
     uuid: U128,
-    /// Of both.
+    /// The checksum of both.
     crc: U32,
 }
 

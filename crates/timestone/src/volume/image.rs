@@ -24,7 +24,7 @@ pub struct ImageWriter {
     file: usize,
     life: Life,
     builder: Builder,
-    /// Of the objects in the builder.
+    /// The horizon of the objects in the builder.
     horizon: u64,
     next: Link,
     bytes: u64,

@@ -25,7 +25,9 @@ pub struct Begin {
 }
 
 impl Begin {
-    /// Now, if all frames are on the disk: all commits up to `durable` are in them.
+    /// The present end of the journal, whose frames are all on the disk: they have all commits up
+    /// to
+    /// `durable`.
     pub fn at(journal: &Journal, durable: u64) -> Self {
         debug_assert!(journal.is_flushed(), "frames before an image's begin are on the disk");
         Self { mark: journal.end(), horizon: durable.max(journal.horizon()) }

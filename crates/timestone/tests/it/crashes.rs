@@ -148,7 +148,7 @@ fn a_flush_that_is_left_out_is_noticed() {
                 check(cut, &engine, promised, &mut rng, plan, &mut Count::default());
             });
         }));
-        assert!(explored.is_err(), "nobody flushes {file:?}, and no state is wrong");
+        assert!(explored.is_err(), "no thread flushes {file:?}, and no state is wrong");
     }
 }
 
@@ -185,7 +185,7 @@ fn frames_that_are_written_over_too_early_are_noticed() {
     assert!(explored.is_err(), "frames were written over that were needed, and no state is wrong");
 }
 
-/// An image in pieces is taken for one of a single moment, its begin; whether that is noticed.
+/// Takes an image in pieces for one of a single moment, its begin; returns whether a check fails.
 fn is_noticed(seed: u64) -> bool {
     let mut rng = Rng::with_seed(seed);
     let disk = Simulated::new();

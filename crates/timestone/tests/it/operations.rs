@@ -283,7 +283,7 @@ fn the_shorter_record_is_taken_of_transactions_that_are_serializable() {
         me.call_with(terms, &ADD, &1).unwrap();
         store.stats().operations - before
     };
-    // Of the first, a word: what was written is shorter.
+    // The first call writes one word, which is shorter than the call.
     assert_eq!(calls(Isolation::Serializable, [4, 1]), 1);
     assert_eq!(calls(Isolation::Linearizable, [4, 1]), 1);
     assert_eq!(calls(Isolation::Snapshot, [4, 1]), 0, "it could not run again");

@@ -65,7 +65,7 @@ fn each_commit_is_written_within_its_own_window() {
         .unwrap();
     let begin = Instant::now();
     while !ticket.is_durable() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "nobody has written it");
+        assert!(begin.elapsed() < Duration::from_secs(60), "no thread has written it");
         std::thread::yield_now();
     }
 }

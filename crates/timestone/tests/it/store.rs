@@ -302,7 +302,7 @@ fn after_a_failed_flush_the_store_is_read_and_not_written() {
         assert!(matches!(poisoned, Err(Error::Poisoned(_))), "{poisoned:?}");
     }
     let eventual = me.run_with(Durability::EVENTUAL, |tx| map.insert(tx, 1, 4));
-    assert!(matches!(eventual, Err(Error::Poisoned(_))), "nobody is told that it commits");
+    assert!(matches!(eventual, Err(Error::Poisoned(_))), "no thread is told that it commits");
     let mut other = store.register().unwrap();
     assert_eq!(other.read(|now| map.get(now, &1)), Some(1), "what is on the disk");
     drop((me, other));

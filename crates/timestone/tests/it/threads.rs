@@ -212,6 +212,6 @@ fn a_commit_beside_an_image_does_not_wait_for_another_commit() {
         std::thread::sleep(moment);
         me.run(|tx| map.insert(tx, 1, 1)).unwrap();
         let _ = done.send(());
-        assert!(watchdog.join().unwrap(), "nobody has woken the commit");
+        assert!(watchdog.join().unwrap(), "no thread has woken the commit");
     });
 }

@@ -58,7 +58,7 @@ pub struct Taken {
 struct Part {
     page: u64,
     from: usize,
-    /// Of the bytes that are read or written.
+    /// Begin and end of the bytes that are read or written.
     begin: usize,
     end: usize,
 }

@@ -66,7 +66,7 @@ pub(crate) enum Body {
 struct Constant {
     number: u64,
     kind: Kind,
-    /// Of which file system it is.
+    /// The file system that it belongs to.
     owner: usize,
     body: Body,
 }

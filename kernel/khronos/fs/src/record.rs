@@ -51,7 +51,7 @@ pub(crate) struct Recorder {
 /// What a context has changed since the last batch.
 #[derive(Default)]
 pub(crate) struct Log {
-    /// Of each directory in `names`, a reference.
+    /// A reference to each directory in `names`.
     directories: BTreeMap<u64, Held>,
     /// In which directory.
     names: BTreeSet<(u64, Box<[u8]>)>,
@@ -153,12 +153,12 @@ pub struct Changes<'fs> {
     log: Log,
 }
 
-/// Of which files the bytes are wanted.
+/// The files whose bytes are wanted.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'a> {
-    /// Of all.
+    /// All files.
     All,
-    /// Of these.
+    /// These files.
     Files(&'a [&'a Inode]),
 }
 

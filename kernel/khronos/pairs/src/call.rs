@@ -116,7 +116,7 @@ calls! {
     OpenCreate "open-create" "open" (path: Path, slot: u8);
     /// Opens a file that is there.
     Open "open" "open" (path: Path, slot: u8);
-    /// Of a path.
+    /// The status of a path.
     Stat "stat" "stat" (path: Path);
     Unlink "unlink" "unlink" (path: Path);
     Mkdir "mkdir" "mkdir" (path: Path);

@@ -19,7 +19,7 @@ pub enum Answer {
     Byte(u8),
     /// That there are no more bytes.
     End,
-    /// Of an inode: whether it is a directory, links, pages, changes.
+    /// The status of an inode: whether it is a directory, links, pages, changes.
     Status(bool, usize, usize, u32),
     /// The error.
     Fails(&'static str),
@@ -280,7 +280,7 @@ impl Model {
             (Call::Read { .. }, None) => self.read_pipe(target)?,
             (Call::Write { .. }, None) => self.write_pipe(target, byte(side))?,
             (Call::Fstat { .. }, None) => Answer::Done,
-            // A pipe has no positions: that is a mistake, and not the subject of pairs.
+            // A pipe has no positions: such a call fails, and the cases are not about failures.
             (Call::Pread { .. } | Call::Pwrite { .. } | Call::Lseek { .. }, None) => {
                 return Err(NotForPairs);
             }

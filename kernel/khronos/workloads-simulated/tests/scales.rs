@@ -34,7 +34,7 @@ fn throughput(workload: Workload, sync: Sync, threads: u32, cycles: u64) -> f64 
         stage.check().unwrap();
         counts.iter().sum::<u64>()
     });
-    report.expect("nobody is stuck").result as f64 * 1e6 / cycles as f64
+    report.expect("no thread is stuck").result as f64 * 1e6 / cycles as f64
 }
 
 fn ratio(workload: Workload, sync: Sync, base: Sync) -> f64 {

@@ -16,7 +16,7 @@ pub enum Call {
     Symlink,
     Mkdir,
     Rmdir,
-    /// Of what is not there.
+    /// A look-up of a name that does not exist.
     Missing,
 }
 

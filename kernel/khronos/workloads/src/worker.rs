@@ -115,20 +115,20 @@ impl<'s> Worker<'s> {
 
     fn make(&mut self, number: usize) {
         let at = At { directory: self.root, path: self.paths[number].as_bytes() };
-        let file = self.cx.open(at, Open::NEW, 0o644).expect("nobody else makes it");
+        let file = self.cx.open(at, Open::NEW, 0o644).expect("no other thread makes it");
         self.cx.close(file);
     }
 
     fn unlink(&mut self, number: usize) {
         let at = At { directory: self.root, path: self.paths[number].as_bytes() };
-        self.cx.unlink(at).expect("nobody else removes it");
+        self.cx.unlink(at).expect("no other thread removes it");
     }
 
     /// From one of two names to the other.
     fn rename(&mut self, from: usize) {
         let [from, to] = [from, 1 - from]
             .map(|name| At { directory: self.root, path: self.paths[name].as_bytes() });
-        self.cx.rename(from, to, Rename::NoReplace).expect("nobody else renames it");
+        self.cx.rename(from, to, Rename::NoReplace).expect("no other thread renames it");
     }
 }
 

@@ -20,7 +20,7 @@ const BATCHES: usize = 500;
 /// What the server has acknowledged to all clients together.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Of each counter.
+    /// The increments of each counter.
     pub increments: [AtomicU64; COUNTERS],
     /// Values set.
     pub sets: AtomicU64,

@@ -31,7 +31,7 @@ pub(super) enum Experiment {
         zipf: Option<f64>,
         /// The number of buckets of a hash table; without it, a tenth of the number of keys.
         buckets: Option<u64>,
-        /// The time of an operation beside its accesses.
+        /// The time of an operation apart from its accesses.
         #[serde(default = "beside")]
         beside_ns: f64,
         simulate_us: u64,

@@ -1,4 +1,4 @@
-/* A program that hangs: THREADS threads wait for ever for a lock of the program's own that nobody
+/* A program that hangs: THREADS threads wait for ever for a lock of the program's own that no thread
  * gives back.
  *
  *     hung THREADS

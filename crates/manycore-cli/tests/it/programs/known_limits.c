@@ -97,7 +97,7 @@ static void move(struct queue *queue, int by)
     pthread_mutex_unlock(&queue->mutex);
 }
 
-// Each item takes 50, 300 and 50 us of three threads: the second is never idle, and nobody is
+// Each item takes 50, 300 and 50 us of three threads: the second is never idle, and no thread is
 // faster than it.
 static void *pipeline(void *unused)
 {

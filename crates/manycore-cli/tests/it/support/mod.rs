@@ -49,7 +49,7 @@ pub fn library() -> &'static Path {
     LIBRARY.get_or_init(|| build("manycore-preload", "libmanycore_preload.so"))
 }
 
-/// The library for system calls, likewise.
+/// The library for system calls, built at the first use.
 pub fn calls_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| build("manycore-syscalls", "libmanycore_syscalls.so"))

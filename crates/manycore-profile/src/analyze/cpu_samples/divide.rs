@@ -140,7 +140,7 @@ impl Samples {
         (part, telling, [kernel, user].concat())
     }
 
-    /// Of all, by thread and over time.
+    /// The sums of all parts, by thread and over time.
     fn sums(
         &self,
         parts: &[Part],

@@ -44,7 +44,7 @@ pub struct Samples {
     /// The preloaded library, which measures its own spinning itself.
     pub library: Option<PathBuf>,
     taken: u64,
-    /// One in this many is kept.
+    /// One of this many samples is kept.
     period: u64,
     kept: Vec<Kept>,
     most: usize,

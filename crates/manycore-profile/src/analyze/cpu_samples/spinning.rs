@@ -120,7 +120,7 @@ fn is_pause(function: &str) -> bool {
 fn spins(function: &str) -> bool {
     let path = plain_path(function);
     let whole = path.join("::");
-    // Of a clone the name without what the compiler appended.
+    // The name of a clone, without what the compiler has appended.
     let plain = whole.split('.').next().unwrap_or_default();
     if SPINNING.iter().any(|(name, _)| ends(&whole, name) || ends(plain, name)) {
         return true;
@@ -195,7 +195,7 @@ mod tests {
         let of = |user: &[Frame]| part(&[], user, Some("libx.so"));
         assert_eq!(of(&[works.clone(), far.clone()]), (Part::Program, 0));
         assert_eq!(of(&[waits.clone(), works.clone()]), (Part::SpinProgram, 0));
-        // Inlined into what is called otherwise, or calling what only pauses.
+        // A spinning function that was inlined into another one, or that calls one that pauses.
         assert_eq!(of(&[works.clone(), waits]), (Part::SpinProgram, 1));
         assert_eq!(of(&[pause.clone(), works.clone(), far]), (Part::SpinProgram, 1));
         assert_eq!(of(&[pause]), (Part::SpinProgram, 0));

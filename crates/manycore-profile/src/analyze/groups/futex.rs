@@ -189,7 +189,7 @@ mod tests {
             let (locks, conditions) = groups(all);
             assert_eq!((locks.len(), conditions.len()), (0, 0));
         }
-        // There no counts exist, where we have not put the library.
+        // Without the library there are no counts of its own, so these waits are shown.
         assert_eq!(groups_with(None, its()).0.len(), 1);
     }
 }

@@ -19,7 +19,7 @@ pub mod overflow_processes;
 
 /// The most waiting places that are shown for a lock.
 const SITES_MAX: usize = 4;
-/// The number of their calls that are listed: `stacks` has all of them.
+/// The most calls of a waiting place's stack that are listed there; `stacks` has all of them.
 const SITE_FRAMES_MAX: usize = 8;
 /// The most stacks of waiting threads that are listed. A picture has room for far fewer.
 const STACKS_MAX: usize = 1_000;
@@ -334,7 +334,7 @@ impl Group {
 }
 
 impl Group {
-    /// Of a lock whose acquisitions are counted.
+    /// The holds of a lock whose acquisitions are counted.
     fn held(&self, rate: &Rate) -> Option<Held> {
         let Tally { holds, hold, hold_max, distributions, .. } = &self.tally;
         if matches!(self.kind, Kind::Made | Kind::Futex) {

@@ -25,7 +25,7 @@ use manycore_launch::regular;
 /// The most processes whose lists of mappings are kept, some kilobytes each.
 const LISTS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 8192;
-/// Of the files that this process may have open, at most one in this many are kept open: the rest
+/// The share of the files that this process may have open, as its inverse: half of them. The rest
 /// is for other uses.
 const KEPT_SHARE: u64 = 2;
 

@@ -47,7 +47,8 @@ impl Listed {
         OsStr::from_bytes(&unescaped(text)).into()
     }
 
-    /// What `/proc/PID/exe` reads, likewise.
+    /// What `/proc/PID/exe` reads for the file. It is right if no name in it has a backslash in
+    /// front of digits.
     pub fn link(&self) -> PathBuf {
         OsStr::from_bytes(&unescaped(&self.text)).into()
     }

@@ -101,7 +101,7 @@ struct Looked {
 
 enum Content {
     Object(Box<Binary>),
-    /// Of unknown kind, but mapped like a program or library.
+    /// A file of unknown kind that is mapped like a program or a library.
     Unreadable,
     /// Neither a program nor a library: named memory, or a file for another kind of machine.
     Other,

@@ -100,7 +100,7 @@ const MANNER: &[&str] = &[
     "writer",
 ];
 
-/// Name spaces, likewise.
+/// Name spaces whose names do not tell what a lock protects.
 const NAME_SPACES: &[&str] = &["std", "core", "__gnu_cxx", "lock_api", "parking_lot_core"];
 
 /// Files in which all functions are wrappers of locks.

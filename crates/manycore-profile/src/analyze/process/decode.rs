@@ -42,14 +42,16 @@ pub struct Tally {
     pub hold: u64,
     /// The longest of them; 0 if that is not known.
     pub hold_max: u64,
-    /// For a condition variable: the number of hand-overs by threads that had been let in.
+    /// For a condition variable: how often a let-in thread woke others when it came back to the
+    /// mutex.
     pub handed: u64,
-    /// Likewise, and came back to wait again.
+    /// How often a let-in thread came back to wait again.
     pub returned: u64,
     /// The number of hand-overs by threads that had been let in by a thread that had waited in the
     /// same place.
     pub alike: u64,
-    /// Likewise, in another place.
+    /// The number of hand-overs by threads that had been let in by a thread that had waited in
+    /// another place.
     pub unlike: u64,
     /// Waits that went on with another one.
     pub resumed: u64,

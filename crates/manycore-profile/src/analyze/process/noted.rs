@@ -1,5 +1,5 @@
-//! The notes of a process beside the counts of its locks: threads, each thread's waits, holders,
-//! orders, queues.
+//! The notes of a process in addition to the counts of its locks: threads, each thread's waits,
+//! holders, orders, queues.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

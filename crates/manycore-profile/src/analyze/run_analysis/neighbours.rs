@@ -22,7 +22,7 @@ pub(crate) struct Neighbours {
     pub pairs: u64,
     /// Acquisitions of the first lock of each pair on another CPU than the one before.
     pub moves: u64,
-    /// Likewise, of the second.
+    /// Acquisitions of the second lock of each pair on another CPU than the one before.
     pub moves_beside: u64,
 }
 

@@ -25,7 +25,7 @@ use crate::profile::{Cycle, Order};
 use crate::analyze::groups::Rows;
 use crate::analyze::process::noted::{Noted, Taken};
 
-/// This many orders are kept, beside those of circles.
+/// This many orders are kept, in addition to those of circles.
 const KEPT: usize = 200;
 /// This many circles are kept.
 const CYCLES_KEPT: usize = 20;

@@ -56,7 +56,7 @@ struct Slot {
 struct Counts {
     contended: u64,
     wait: u64,
-    /// Of the waits whose CPU time was measured.
+    /// The spinning in the waits whose CPU time was measured.
     spin_ns: u64,
 }
 

@@ -164,7 +164,7 @@ struct Process {
 }
 
 impl Digest {
-    /// Of a profile, within these limits.
+    /// The digest of a profile, within these limits.
     pub fn of(profile: &Profile, limits: &Limits) -> Self {
         let mut cut = Cut::new(profile, limits);
         let locks = cut.locks(profile);

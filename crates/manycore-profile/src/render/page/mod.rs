@@ -52,7 +52,7 @@ fn embedded(digest: &Digest) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            // Only strings have these, and there an escape says the same.
+            // JSON has these characters in strings only, where an escape means the same.
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 let _ = write!(text, "\\u{:04x}", u32::from(c));
             }

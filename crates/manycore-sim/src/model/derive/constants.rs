@@ -278,7 +278,7 @@ impl Maker<'_> {
         };
         let more = note.as_ref().map_or(String::new(), |note| format!("; {note}"));
         let less = match alone {
-            true => "an atomic operation with nobody else about".to_owned(),
+            true => "an atomic operation that no other core contends with".to_owned(),
             false => format!("one way of a hand-over, less {kept} cycles for which a line is kept"),
         };
         let note = format!("{value} ns at {} GHz, {less}{what}{more}", self.ghz);

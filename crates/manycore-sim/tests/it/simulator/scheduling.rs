@@ -167,7 +167,7 @@ fn the_owner_of_a_bucket_is_not_preempted() {
         longest.into_iter().max()
     });
     let report = report.unwrap();
-    // Of two CPUs at most one waits for the other, and neither for a thread without a CPU.
+    // At most one of two CPUs waits for the other, and neither for a thread without a CPU.
     for thread in &report.threads {
         assert_eq!(thread.times.total(), thread.finished - thread.started, "{thread:?}");
         assert_eq!(thread.times.lock_spin, 0, "waiting in the kernel is its time: {thread:?}");

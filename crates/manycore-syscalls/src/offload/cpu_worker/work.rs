@@ -135,7 +135,6 @@ impl Worker {
             }
             Attempt::Later { descriptor, events, timeout } => {
                 if self.waits.add(slot, descriptor, events, timeout, done) {
-                    // A `poll` of one descriptor has it in its array, and keeps it.
                     if done > 0 {
                         slot.note_part();
                     }
@@ -166,11 +165,13 @@ impl Worker {
             return self.give_up(place, done as isize);
         }
         let mut order = slot.order();
+        // A `poll` has its descriptor in an array of the program's, which stays as it is.
         if order.call.number != libc::SYS_poll as usize {
             order.call.args[0] = descriptor as usize;
         }
         wait.tries += 1;
-        // A wait for events looks itself, and its time-out goes on.
+        // A wait for events checks the descriptors itself, with the rest of its time-out, and so
+        // may be tried any number of times.
         let is_stuck = wait.tries > TRIES_MAX && order.kind != Kind::Timed;
         // SAFETY: this worker executes the call, for which the program waits: the targets of its
         // arguments are valid.

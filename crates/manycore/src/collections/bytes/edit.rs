@@ -215,7 +215,7 @@ unsafe fn lock_slots<C: Clock>(
 
 /// # Safety
 ///
-/// As of [`lock_slots`], for a slot of this many.
+/// As of [`lock_slots`], for one slot of `count`.
 #[inline]
 unsafe fn lock_slot<C: Clock>(
     session: &mut mvrlu::Handle<'_, C>,

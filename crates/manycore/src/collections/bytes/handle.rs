@@ -29,7 +29,7 @@ pub struct Handle<'m, C: Clock = Ordo> {
 
 impl<'m, C: Clock> Handle<'m, C> {
     pub(super) fn new(map: &'m ByteMap<C>) -> Self {
-        Self { map, raw: map.domain.register(), keeps: Keeps::Nobody, untold: 0 }
+        Self { map, raw: map.domain.register(), keeps: Keeps::NoOthers, untold: 0 }
     }
 
     /// Makes the handle the calling thread's own, after another thread has passed it on.
@@ -44,7 +44,7 @@ impl<'m, C: Clock> Handle<'m, C> {
 
     /// Whether it keeps other threads from changing records.
     pub fn keeps_others_out(&self) -> bool {
-        !matches!(self.keeps, Keeps::Nobody)
+        !matches!(self.keeps, Keeps::NoOthers)
     }
 
     /// The number of records: as [`ByteMap::len`], including the changes of the handle's
@@ -160,7 +160,7 @@ impl<'m, C: Clock> Handle<'m, C> {
     ///
     /// If it does so already.
     pub fn keep_others_out(&mut self) -> Result<(), Error> {
-        if !matches!(self.keeps, Keeps::Nobody) {
+        if !matches!(self.keeps, Keeps::NoOthers) {
             return Err(Error::Already);
         }
         self.map.gate.acquire_write();
@@ -175,7 +175,7 @@ impl<'m, C: Clock> Handle<'m, C> {
     /// If it keeps no thread out, or is in a transaction, which ends in another way.
     pub fn let_others_in(&mut self) -> Result<(), Error> {
         match self.keeps {
-            Keeps::Nobody => Err(Error::NoTransaction),
+            Keeps::NoOthers => Err(Error::NoTransaction),
             Keeps::Transaction(_) => Err(Error::Already),
             Keeps::Others => {
                 self.open_gate();
@@ -185,8 +185,8 @@ impl<'m, C: Clock> Handle<'m, C> {
     }
 
     pub(super) fn open_gate(&mut self) {
-        debug_assert!(!matches!(self.keeps, Keeps::Nobody), "the gate is this handle's");
-        self.keeps = Keeps::Nobody;
+        debug_assert!(!matches!(self.keeps, Keeps::NoOthers), "the gate is this handle's");
+        self.keeps = Keeps::NoOthers;
         // SAFETY: the thread that keeps others out has acquired the gate, and has not released it.
         unsafe { self.map.gate.release_write() };
     }
@@ -194,7 +194,7 @@ impl<'m, C: Clock> Handle<'m, C> {
     /// Waits before a change while another thread keeps writers out.
     #[inline]
     pub(super) fn pass_gate(&self) {
-        if matches!(self.keeps, Keeps::Nobody) {
+        if matches!(self.keeps, Keeps::NoOthers) {
             self.map.gate.acquire_read();
         }
     }
@@ -202,7 +202,7 @@ impl<'m, C: Clock> Handle<'m, C> {
     /// After it.
     #[inline]
     pub(super) fn leave_gate(&self) {
-        if matches!(self.keeps, Keeps::Nobody) {
+        if matches!(self.keeps, Keeps::NoOthers) {
             // SAFETY: `pass_gate` has acquired it, with the same answer.
             unsafe { self.map.gate.release_read() };
         }

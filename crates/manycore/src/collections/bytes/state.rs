@@ -7,7 +7,7 @@ use super::tally::Change;
 
 /// Which other threads the handle keeps from changing records.
 pub(super) enum Keeps {
-    Nobody,
+    NoOthers,
     /// The thread holds the gate.
     Others,
     /// The thread holds the gate, and its session is open.

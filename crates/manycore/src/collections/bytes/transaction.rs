@@ -23,7 +23,7 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// If the handle keeps others out already.
     pub fn begin(&mut self) -> Result<(), Error> {
-        if !matches!(self.keeps, Keeps::Nobody) {
+        if !matches!(self.keeps, Keeps::NoOthers) {
             return Err(Error::Already);
         }
         self.map.gate.acquire_write();
@@ -37,7 +37,7 @@ impl<C: Clock> Handle<'_, C> {
     ///
     /// If one does, or if the handle keeps others out already.
     pub fn try_begin(&mut self) -> Result<(), Error> {
-        if !matches!(self.keeps, Keeps::Nobody) {
+        if !matches!(self.keeps, Keeps::NoOthers) {
             return Err(Error::Already);
         }
         if !self.map.gate.try_acquire_write() {
@@ -188,7 +188,7 @@ impl<C: Clock> Handle<'_, C> {
     pub fn clear(&mut self) -> Result<(), Error> {
         match self.keeps {
             Keeps::Transaction(_) => return self.clear_within(),
-            Keeps::Nobody => self.begin()?,
+            Keeps::NoOthers => self.begin()?,
             Keeps::Others => self.open(Transaction { is_inner: true, ..Transaction::default() }),
         }
         self.clear_within()?;

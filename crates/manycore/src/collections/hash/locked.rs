@@ -16,7 +16,7 @@
 //!
 //! # Cost
 //!
-//! A lock for each bucket: with `adaptive`, 16 bytes beside the head of the list. Each operation
+//! A lock for each bucket: with `adaptive`, 16 bytes next to the head of the list. Each operation
 //! acquires a lock, also a look-up. That writes to the bucket's line, so readers of one hot key
 //! wait for each other.
 //!

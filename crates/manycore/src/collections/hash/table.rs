@@ -8,7 +8,7 @@ use crate::reclaim::Guard;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::order;
 
-/// The number of buckets that a writer moves beside its own while the map grows.
+/// The number of buckets that a writer moves in addition to its own while the map grows.
 const MOVED_TOGETHER: usize = 8;
 
 /// The map grows when more than one bucket in this many has overflow lines.

@@ -85,7 +85,7 @@ struct List {
     length: AtomicUsize,
 }
 
-struct Inner {
+struct LockedTree {
     tree: IntervalTree,
     drains: u64,
     entries: u64,
@@ -96,7 +96,7 @@ struct Inner {
 
 struct Tree<L> {
     lists: Box<[CachePadded<List>]>,
-    shared: CachePadded<Guarded<Inner, L>>,
+    shared: CachePadded<Guarded<LockedTree, L>>,
     /// The purpose for which the lock is held. The owner of the lock writes it.
     section: AtomicU8,
     combines: bool,
@@ -162,7 +162,7 @@ impl<L: RawLock> Tree<L> {
             let (first, length) = (AtomicPtr::new(ptr::null_mut()), AtomicUsize::new(0));
             CachePadded(List { first, length })
         };
-        let inner = Inner {
+        let inner = LockedTree {
             tree: IntervalTree::new(),
             drains: 0,
             entries: 0,
@@ -265,7 +265,7 @@ impl<L: RawLock> Tree<L> {
         }
     }
 
-    fn drain_as_update(&self, inner: &mut Inner) {
+    fn drain_as_update(&self, inner: &mut LockedTree) {
         let _section = self.enter(UPDATE);
         self.drain(inner);
     }
@@ -304,8 +304,8 @@ impl<L: RawLock> Tree<L> {
     fn combine(&self) {
         loop {
             // SeqCst: partner of itself in another thread. Either the pushing thread finds the lock
-            // free, or the thread that has left the lock finds the pushed entry. Otherwise the entry would stay in the log until the
-            // next section.
+            // free, or the thread that has left the lock finds the pushed entry. Otherwise the
+            // entry would stay in the log until the next section.
             fence(Ordering::SeqCst);
             if self.is_empty()
                 || self.shared.try_with(|inner| self.drain_as_update(inner)).is_none()
@@ -316,7 +316,7 @@ impl<L: RawLock> Tree<L> {
     }
 
     /// Applies the log. The caller has the lock, and has announced its purpose.
-    fn drain(&self, inner: &mut Inner) {
+    fn drain(&self, inner: &mut LockedTree) {
         let drained: u64 = phase::during(Phase::Log, || {
             self.lists.iter().map(|list| Self::drain_list(list, inner)).sum()
         });
@@ -327,7 +327,7 @@ impl<L: RawLock> Tree<L> {
         }
     }
 
-    fn drain_list(list: &List, inner: &mut Inner) -> u64 {
+    fn drain_list(list: &List, inner: &mut LockedTree) -> u64 {
         // Relaxed: the fence in `enter` orders it.
         if list.first.load(Ordering::Relaxed).is_null() {
             return 0;
@@ -350,7 +350,7 @@ impl<L: RawLock> Tree<L> {
     }
 }
 
-impl Inner {
+impl LockedTree {
     /// Inserts or removes a node, immediately.
     ///
     /// # Safety

@@ -167,7 +167,7 @@ impl<K: Ord + Send> Links<K> {
             // SAFETY: the node is not null, and was found in this section; it is not dropped before
             // the section's end.
             let node = unsafe { &*window.node };
-            // Acquire: partner of the Releases of links: it is passed on below.
+            // Acquire: partner of the Releases that store links: the exchange below passes it on.
             let next = node.next.load(order!(Acquire, "harris-remove"));
             if is_marked(next) {
                 continue;

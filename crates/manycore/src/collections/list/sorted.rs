@@ -15,17 +15,17 @@ use crate::sync::cell::UnsafeCell;
 /// list, in ascending order of their keys, to null.
 #[derive(Debug)]
 pub struct SortedList<K, V> {
-    head: UnsafeCell<Link<K, V>>,
+    head: UnsafeCell<NodePointer<K, V>>,
     _nodes: PhantomData<Box<Node<K, V>>>,
 }
 
-type Link<K, V> = *mut UnsafeCell<Node<K, V>>;
+type NodePointer<K, V> = *mut UnsafeCell<Node<K, V>>;
 
 #[derive(Debug)]
 struct Node<K, V> {
     key: K,
     value: V,
-    next: Link<K, V>,
+    next: NodePointer<K, V>,
 }
 
 // SAFETY: the list owns its nodes as by boxes, so that keys and values go to another thread with it
@@ -40,7 +40,7 @@ impl<K, V> SortedList<K, V> {
     }
 
     /// Links the given node, or null, after `before` or at the front.
-    fn set_next(&mut self, before: Link<K, V>, node: Link<K, V>) {
+    fn set_next(&mut self, before: NodePointer<K, V>, node: NodePointer<K, V>) {
         if before.is_null() {
             // SAFETY: `&mut self`: nothing else refers to the head.
             self.head.with_mut(|head| unsafe { *head = node });
@@ -55,7 +55,7 @@ impl<K, V> SortedList<K, V> {
 impl<K: Ord, V> SortedList<K, V> {
     /// The last node before the key's position, the node at that position, and whether that has the
     /// key. Either may be null.
-    fn find(&self, key: &K) -> (Link<K, V>, Link<K, V>, bool) {
+    fn find(&self, key: &K) -> (NodePointer<K, V>, NodePointer<K, V>, bool) {
         let mut before = null_mut();
         // SAFETY: what changes the head takes `&mut self`.
         let mut node = self.head.with(|head| unsafe { *head });

@@ -39,7 +39,7 @@ impl<K: Datum + ArtKey, V: Datum, M: Sessions> Map<K, V, Art, M> {
             // has the map. If this fails, the session is aborted.
             let loaded = unsafe { Art::load(*map.parts(), &mut *open.handle, entries) };
             let done = loaded.and_then(|()| open.commit());
-            done.expect("nobody else has the map, and so there is no conflict");
+            done.expect("no other thread has the map, and so there is no conflict");
         });
         map
     }

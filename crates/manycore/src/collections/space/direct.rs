@@ -229,7 +229,7 @@ where
             let loaded =
                 unsafe { BPlus::<LEAF, INNER>::load(*map.parts(), &mut *open.handle, entries) };
             let done = loaded.and_then(|()| open.commit());
-            done.expect("nobody else has the map, and so there is no conflict");
+            done.expect("no other thread has the map, and so there is no conflict");
         });
         map
     }

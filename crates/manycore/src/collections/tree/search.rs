@@ -17,11 +17,11 @@ use crate::sync::hint;
 /// larger.
 #[derive(Debug)]
 pub struct SearchTree<K, V> {
-    root: UnsafeCell<Link<K, V>>,
+    root: UnsafeCell<NodePointer<K, V>>,
     _nodes: PhantomData<Box<Node<K, V>>>,
 }
 
-type Link<K, V> = *mut UnsafeCell<Node<K, V>>;
+type NodePointer<K, V> = *mut UnsafeCell<Node<K, V>>;
 
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
@@ -31,12 +31,12 @@ struct Node<K, V> {
     key: K,
     value: V,
     /// [`LEFT`] and [`RIGHT`].
-    below: [Link<K, V>; 2],
+    below: [NodePointer<K, V>; 2],
 }
 
 /// The position of a link: in a node, on one side; or, if that is null, the root.
 struct Edge<K, V> {
-    above: Link<K, V>,
+    above: NodePointer<K, V>,
     side: usize,
 }
 
@@ -51,7 +51,7 @@ impl<K, V> SearchTree<K, V> {
         Self { root: UnsafeCell::new(null_mut()), _nodes: PhantomData }
     }
 
-    fn set(&mut self, edge: &Edge<K, V>, link: Link<K, V>) {
+    fn set(&mut self, edge: &Edge<K, V>, link: NodePointer<K, V>) {
         if edge.above.is_null() {
             // SAFETY: `&mut self`: nothing else refers to the root.
             self.root.with_mut(|root| unsafe { *root = link });
@@ -63,14 +63,14 @@ impl<K, V> SearchTree<K, V> {
     }
 
     /// What is below a node of this tree.
-    fn below(&self, node: Link<K, V>) -> [Link<K, V>; 2] {
+    fn below(&self, node: NodePointer<K, V>) -> [NodePointer<K, V>; 2] {
         // SAFETY: callers take `node` from this tree (its invariant), and every change takes
         // `&mut self`.
         unsafe { (*node).with(|node| (*node).below) }
     }
 
     /// Removes the smallest node on the right of a node that has both children.
-    fn take_successor(&mut self, node: Link<K, V>) -> Link<K, V> {
+    fn take_successor(&mut self, node: NodePointer<K, V>) -> NodePointer<K, V> {
         let mut edge = Edge { above: node, side: RIGHT };
         let mut next = self.below(node)[RIGHT];
         loop {
@@ -87,7 +87,7 @@ impl<K, V> SearchTree<K, V> {
 
 impl<K: Ord, V> SearchTree<K, V> {
     /// The link that leads to the key, or would lead to it, and the link's position.
-    fn find(&self, key: &K) -> (Edge<K, V>, Link<K, V>) {
+    fn find(&self, key: &K) -> (Edge<K, V>, NodePointer<K, V>) {
         let mut edge = Edge { above: null_mut(), side: LEFT };
         // SAFETY: what changes the root takes `&mut self`.
         let mut node = self.root.with(|root| unsafe { *root });

@@ -49,13 +49,13 @@ const LIMIT: u32 = 256;
 type Place<T> = ThreadSlot<Run<T>, Writer<T>>;
 
 /// An item that was taken out of a run. In a cell, so that the simulator charges for it.
-struct Entry<T>(UnsafeCell<Stamped<T>>);
+struct TakenItem<T>(UnsafeCell<Stamped<T>>);
 
 /// A run, and what was taken out of it.
 struct Side<T> {
     slot: *const Place<T>,
     reader: Reader<T>,
-    taken: VecDeque<Entry<T>>,
+    taken: VecDeque<TakenItem<T>>,
 }
 
 impl<T> Side<T> {
@@ -68,7 +68,7 @@ impl<T> Side<T> {
         // SAFETY: the slot is there (contract of this function).
         let run = unsafe { &*self.slot };
         let to = |item| {
-            self.taken.push_back(Entry(UnsafeCell::new(item)));
+            self.taken.push_back(TakenItem(UnsafeCell::new(item)));
             // Written here, as far as the simulator is concerned.
             self.taken.back().expect("just put there").0.with_mut(|_| ());
         };

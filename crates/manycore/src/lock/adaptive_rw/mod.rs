@@ -286,7 +286,7 @@ impl AdaptiveRw {
         let address = &raw const self.state;
         // Release: partner of the Acquires in `take` and `lead`.
         let before = self.state.fetch_sub(READER, order!(Release, "adaptive-rw-read-release"));
-        debug_assert!(before & READERS != 0, "nobody has it for reading");
+        debug_assert!(before & READERS != 0, "no thread has it for reading");
         if before & READERS == READER {
             wake_all(address, before); // the mark stays until a writer leaves
         }

@@ -12,8 +12,8 @@ use crate::sync::{Deadline, Woken, clock, cpu, futex, hint, order, store_load, t
 
 /// If a bias has ended this often, further ends are not counted.
 const MOST_DOUBT: u64 = 12 * DOUBT_UNIT;
-/// What the reads of one sample would cost if they were counted, in units of the drain: 400 ns
-/// each.
+/// What counting would cost the reads between two samples, in the unit of the cost of a drain,
+/// which is 400 ns.
 const READS_A_SAMPLE: u64 = 16 * 4;
 /// How long a thread polls before it sleeps where there are many CPUs, and enough of them, in ns.
 const LONG: u64 = if cfg!(loom) { 0 } else { 1_000_000 };
@@ -334,8 +334,8 @@ impl AdaptiveRw {
             let mends = if state & QUEUED == 0 { MENDING } else { 0 };
             let counts = if state & WRITER != 0 { state & !READERS } else { state };
             let mended = counts & !(GENERATION | PENDING) | generation | mends;
-            // Acquire: partner of the Release below, of another thread. Relaxed on failure: the loop
-            // reads the word again.
+            // Acquire: partner of the Release below, of another thread. Relaxed on failure: the
+            // loop reads the word again.
             let (acquire, failed) = (Ordering::Acquire, Ordering::Relaxed);
             if self.state.compare_exchange(state, mended, acquire, failed).is_ok() && mends != 0 {
                 // SAFETY: no thread enters it while the lock is being mended.

@@ -252,5 +252,5 @@ fn needs_each_barrier_and_each_rule() {
         found.is_ok().then_some(*fault)
     };
     let missed: Vec<Fault> = FAULTS.iter().filter_map(missed).collect();
-    assert_eq!(missed, [], "nobody has noticed these");
+    assert_eq!(missed, [], "no model has noticed these");
 }

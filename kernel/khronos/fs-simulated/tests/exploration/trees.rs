@@ -26,7 +26,7 @@ fn moves(sync: Sync, threads: u32) {
         });
         let moves = moved.iter().filter(|moved| moved.is_ok()).count();
         assert!(moves < threads as usize, "a cycle: {moved:?}");
-        assert!(moves > 0, "nobody gets on: {moved:?}");
+        assert!(moves > 0, "no thread gets on: {moved:?}");
         assert_eq!(cx.check_all().map(|totals| totals.directories), Ok(7), "a cycle");
     });
 }

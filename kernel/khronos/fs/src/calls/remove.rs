@@ -97,7 +97,7 @@ impl Cx<'_> {
                 }
                 path.truncate(here);
                 path.extend_from_slice(&name);
-                self.unlink(At { directory: root, path }).expect("nobody else removes it");
+                self.unlink(At { directory: root, path }).expect("no other thread removes it");
             }
             path.truncate(here);
             let Some(below) = below else { break };
@@ -108,7 +108,7 @@ impl Cx<'_> {
         if path.is_empty() {
             return None;
         }
-        self.rmdir(At { directory: root, path }).expect("nobody else puts anything in");
+        self.rmdir(At { directory: root, path }).expect("no other thread puts anything in");
         Some(above)
     }
 }

@@ -118,7 +118,7 @@ pub(crate) struct Brought<'v> {
     pub root: &'v Inode,
     /// The time, for what is changed.
     pub now: u64,
-    /// Of the hashes of names.
+    /// The seed of the hashes of names.
     pub seed: u64,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Page(Box<Bytes>);
 unsafe impl Sync for Bytes {}
 
 impl Page {
-    /// Of zeros; nothing if there is no memory.
+    /// A page of zeros; nothing if there is no memory.
     pub fn new() -> Option<Self> {
         // SAFETY: the layout is not of size 0. All zero bytes are a valid page, which has this
         // layout.

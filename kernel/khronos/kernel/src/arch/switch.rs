@@ -37,7 +37,7 @@ impl StackPointer {
         Self(UnsafeCell::new(at as u64))
     }
 
-    /// Of a thread that runs now.
+    /// The place for a thread that runs now.
     pub const fn running() -> Self {
         Self(UnsafeCell::new(0))
     }

@@ -35,7 +35,7 @@ extern "C" fn trap(frame: &mut Frame) {
         vector if vector == u64::from(apic::SPURIOUS) => {}
         vector => {
             apic::end_of_interrupt();
-            println!("interrupt {vector}: nobody wants it");
+            println!("interrupt {vector}: no device asked for it");
         }
     }
     if frame.is_user() {
@@ -117,5 +117,5 @@ extern "C" fn non_maskable(frame: &Frame) {
         // Acquire: partner of the Release in `panic`
         panic::stop_here(frame.rip, frame.rbp, frame.is_user());
     }
-    println!("cpu {}: an NMI that nobody has sent", cpu::number());
+    println!("cpu {}: an NMI that no CPU has sent", cpu::number());
 }

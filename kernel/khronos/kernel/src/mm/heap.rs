@@ -24,7 +24,7 @@ const LARGEST: usize = SMALLEST << (CLASSES - 1);
 #[derive(Clone, Copy)]
 struct Free {
     next: *mut Free,
-    /// Of the first of a batch: the next batch.
+    /// In the first piece of a batch: the next batch.
     next_batch: *mut Free,
 }
 

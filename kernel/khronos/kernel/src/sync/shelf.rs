@@ -209,7 +209,7 @@ pub enum Lent<'a, T> {
         value: &'a T,
         /// Where it is said.
         place: &'a AtomicPtr<T>,
-        /// Of which threads.
+        /// The threads that use it.
         users: &'a Users<T>,
     },
     /// It is counted.

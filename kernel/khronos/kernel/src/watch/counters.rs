@@ -88,7 +88,7 @@ pub fn count(event: Event) {
     cpu::this().counts.0[event as usize].fetch_add(1, Ordering::Relaxed);
 }
 
-/// Of all CPUs.
+/// The sum over all CPUs.
 pub fn total(event: Event) -> u64 {
     cpu::all().iter().map(|cpu| cpu.counts.0[event as usize].load(Ordering::Relaxed)).sum() // Relaxed: a number
 }

@@ -33,6 +33,6 @@ pub fn run(name: &str) -> bool {
         "fault" => crate::mm::fault::provoke(),
         _ => println!("provoke={name}: there is no such mistake"),
     }
-    println!("provoke={name}: nobody has noticed");
+    println!("provoke={name}: the kernel has not noticed");
     false
 }

@@ -27,7 +27,7 @@ pub(crate) struct Batch {
     /// The number of tasks, which share the acquisitions evenly. It may exceed the number of
     /// threads.
     pub tasks: u32,
-    /// The computation in a section, beside its accesses.
+    /// The computation in a section, without its accesses.
     pub section_ns: f64,
     /// The number of entries of the map.
     pub entries: u32,

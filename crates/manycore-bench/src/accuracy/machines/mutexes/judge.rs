@@ -24,8 +24,9 @@ pub(super) fn summary<'a>(compared: impl IntoIterator<Item = &'a Compared>) -> S
     Summary { count: factors.len(), median: median(&factors), p90: p90(&factors) }
 }
 
-/// Of the pairs of locks that differ by [`APART`] on the same machine, in the same series and with
-/// the same number of tasks: how many are in the same order when simulated, and how many there are.
+/// Compares the pairs of locks that differ by [`APART`] on the same machine, in the same series and
+/// with the same number of tasks: how many are in the same order when simulated, and how many there
+/// are.
 pub(super) fn order<'a>(compared: impl IntoIterator<Item = &'a Compared>) -> (usize, usize) {
     let judged: Vec<&Compared> = compared.into_iter().filter(|one| one.counts()).collect();
     let place =

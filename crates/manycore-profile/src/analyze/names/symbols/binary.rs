@@ -169,7 +169,7 @@ impl Table {
     /// To be called when all are there.
     fn sort(&mut self) {
         let name = |symbol: &Symbol| &self.names[symbol.name.0..symbol.name.1];
-        // Of several names for a place, the plainest.
+        // The plainest of several names for a place comes first.
         self.symbols.sort_by(|a, b| {
             (a.address, b.size, name(a).len(), name(a)).cmp(&(
                 b.address,

@@ -5,14 +5,14 @@ use core::fmt;
 
 use super::super::table::Table;
 use super::super::walk::Walk;
-use super::{Entries, Entry};
+use super::{Entries, MapEntry};
 
 /// An iterator over the keys and values of a map, in no order. It returns a key that is in the map
 /// all the time exactly once, and a key that is inserted or removed meanwhile at most once.
 pub struct Iter<'p, K, V> {
     buckets: Walk<'p, Entries<K, V>>,
     /// The remaining entries of the present bucket.
-    entries: Vec<*mut Entry<K, V>>,
+    entries: Vec<*mut MapEntry<K, V>>,
 }
 
 impl<'p, K, V> Iter<'p, K, V> {
@@ -21,7 +21,7 @@ impl<'p, K, V> Iter<'p, K, V> {
         Self { buckets: Walk::new(table), entries: Vec::new() }
     }
 
-    fn entry(&mut self) -> Option<&'p Entry<K, V>> {
+    fn entry(&mut self) -> Option<&'p MapEntry<K, V>> {
         loop {
             if let Some(entry) = self.entries.pop() {
                 // SAFETY: a slot led to the entry in the section, which lasts as long as `'p`.
@@ -37,7 +37,7 @@ impl<'p, K, V> Iter<'p, K, V> {
     }
 
     /// The remaining entries.
-    pub(super) fn entries(mut self) -> impl Iterator<Item = &'p Entry<K, V>> {
+    pub(super) fn entries(mut self) -> impl Iterator<Item = &'p MapEntry<K, V>> {
         core::iter::from_fn(move || self.entry())
     }
 }
@@ -46,7 +46,7 @@ impl<'p, K, V> Iterator for Iter<'p, K, V> {
     type Item = (&'p K, &'p V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.entry().map(|Entry { key, value }| (key, value))
+        self.entry().map(|MapEntry { key, value }| (key, value))
     }
 }
 

@@ -70,13 +70,13 @@ pub use iter::Iter;
 pub use pinned::Pinned;
 
 /// A key and its value.
-struct Entry<K, V> {
+struct MapEntry<K, V> {
     key: K,
     value: V,
 }
 
 /// The map's tables.
-type Entries<K, V> = Pointers<Entry<K, V>>;
+type Entries<K, V> = Pointers<MapEntry<K, V>>;
 
 /// The number of buckets for this many entries: four entries for each. With well-spread keys, one
 /// bucket in eight then has overflow lines.
@@ -103,7 +103,7 @@ pub struct HashMap<K, V, S = RandomState> {
     hasher: S,
     /// The domain in which the entries' memory is managed.
     domain: Domain,
-    _owns: PhantomData<Entry<K, V>>,
+    _owns: PhantomData<MapEntry<K, V>>,
 }
 
 // SAFETY: the map owns its entries, which any thread may drop (`Send`); readers share their
@@ -144,7 +144,7 @@ impl<K, V, S> HashMap<K, V, S> {
         Self {
             tables: Tables::new(buckets_for(keys)),
             hasher,
-            domain: Domain::of_nodes::<Entry<K, V>>(Config::default(), 0),
+            domain: Domain::of_nodes::<MapEntry<K, V>>(Config::default(), 0),
             _owns: PhantomData,
         }
     }
@@ -163,7 +163,7 @@ impl<K, V, S> HashMap<K, V, S> {
 impl<K: Hash + Eq, V, S: BuildHasher> HashMap<K, V, S> {
     /// The entry of a key.
     #[inline]
-    fn find<'g, Q>(&'g self, hash: u64, key: &Q, guard: &'g Guard) -> Option<&'g Entry<K, V>>
+    fn find<'g, Q>(&'g self, hash: u64, key: &Q, guard: &'g Guard) -> Option<&'g MapEntry<K, V>>
     where
         K: Borrow<Q>,
         Q: Eq + ?Sized,
@@ -188,7 +188,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
     #[inline]
     fn lock<'g>(&'g self, hash: u64, guard: &'g Guard) -> Writing<'g, Entries<K, V>> {
         // SAFETY: the entries of a locked bucket are valid.
-        let hash_of = |entry: *mut Entry<K, V>| self.hasher.hash_one(unsafe { &(*entry).key });
+        let hash_of = |entry: *mut MapEntry<K, V>| self.hasher.hash_one(unsafe { &(*entry).key });
         self.tables.lock(hash, hash_of, guard)
     }
 
@@ -201,13 +201,13 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
         value: V,
         only_new: bool,
         guard: &'g Guard,
-    ) -> (&'g Entry<K, V>, Option<&'g Entry<K, V>>) {
+    ) -> (&'g MapEntry<K, V>, Option<&'g MapEntry<K, V>>) {
         let hash = self.hasher.hash_one(&key);
         let found = if only_new { self.find(hash, &key, guard) } else { None };
         if let Some(there) = found {
             return (there, Some(there));
         }
-        let new = guard.node(Entry { key, value });
+        let new = guard.node(MapEntry { key, value });
         let (table, mut locked) = self.lock(hash, guard);
         let slot_ref = locked.find(tag(hash), |other| is_of(other, &new.key));
         let old = slot_ref.as_ref().map(|slot_ref| {
@@ -245,9 +245,9 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
     fn take<'g>(
         &'g self,
         hash: u64,
-        is: impl FnMut(*mut Entry<K, V>) -> bool,
+        is: impl FnMut(*mut MapEntry<K, V>) -> bool,
         guard: &'g Guard,
-    ) -> Option<&'g Entry<K, V>> {
+    ) -> Option<&'g MapEntry<K, V>> {
         let (table, mut locked) = self.lock(hash, guard);
         let slot_ref = locked.find(tag(hash), is)?;
         let line = locked.take_out(&slot_ref);
@@ -259,8 +259,8 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
 
     fn retire(
         &self,
-        slot_ref: &SlotRef<'_, Entry<K, V>>,
-        line: Option<*mut Bucket<Entry<K, V>>>,
+        slot_ref: &SlotRef<'_, MapEntry<K, V>>,
+        line: Option<*mut Bucket<MapEntry<K, V>>>,
         table: &Table<Entries<K, V>>,
         guard: &Guard,
     ) {
@@ -278,10 +278,10 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
     /// was not in the map any more.
     fn exchange<'g>(
         &'g self,
-        old: &Entry<K, V>,
-        new: Entry<K, V>,
+        old: &MapEntry<K, V>,
+        new: MapEntry<K, V>,
         guard: &'g Guard,
-    ) -> Option<&'g Entry<K, V>> {
+    ) -> Option<&'g MapEntry<K, V>> {
         let hash = self.hasher.hash_one(&new.key);
         let entry = guard.node(new);
         let (_, locked) = self.lock(hash, guard);
@@ -299,7 +299,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> HashMap<K, V, S> {
 
 /// Whether an entry has the key. A slot led to the entry in this section.
 #[inline]
-fn is_of<K: Borrow<Q>, V, Q: Eq + ?Sized>(entry: *mut Entry<K, V>, key: &Q) -> bool {
+fn is_of<K: Borrow<Q>, V, Q: Eq + ?Sized>(entry: *mut MapEntry<K, V>, key: &Q) -> bool {
     // SAFETY: a slot led to it in the caller's section, so it is not dropped before the section's
     // end.
     unsafe { (*entry).key.borrow() == key }

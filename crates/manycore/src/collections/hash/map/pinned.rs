@@ -4,7 +4,7 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
-use super::{Entry, HashMap, Iter, is_of};
+use super::{MapEntry, HashMap, Iter, is_of};
 use crate::reclaim::{Guard, Section};
 
 /// A map whose operations return references, which are valid as long as this value lives.
@@ -71,7 +71,7 @@ impl<'a, K, V, S> Pinned<'a, K, V, S> {
 
 impl<K: Hash + Eq, V, S: BuildHasher> Pinned<'_, K, V, S> {
     #[inline]
-    fn entry_of<Q>(&self, key: &Q) -> Option<&Entry<K, V>>
+    fn entry_of<Q>(&self, key: &Q) -> Option<&MapEntry<K, V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -175,7 +175,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
     }
 
     /// Removes an entry that was found in this section; returns whether it was still in the map.
-    fn take(&self, there: &Entry<K, V>) -> bool {
+    fn take(&self, there: &MapEntry<K, V>) -> bool {
         self.with(|map, guard| {
             let hash = map.hasher.hash_one(&there.key);
             map.take(hash, |entry| core::ptr::eq(entry, there), guard).is_some()
@@ -206,7 +206,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
     {
         loop {
             let there = self.entry_of(key)?;
-            let new = Entry { key: there.key.clone(), value: f(&there.value) };
+            let new = MapEntry { key: there.key.clone(), value: f(&there.value) };
             if let Some(new) = self.with(|map, guard| map.exchange(there, new, guard)) {
                 return Some(&new.value);
             }
@@ -246,7 +246,7 @@ impl<K: Hash + Eq + Send, V: Send, S: BuildHasher> Pinned<'_, K, V, S> {
                 Some(there) if there.value == *old => there,
                 other => return Err((other.map(|entry| &entry.value), new)),
             };
-            let entry = Entry { key: there.key.clone(), value: new.clone() };
+            let entry = MapEntry { key: there.key.clone(), value: new.clone() };
             if self.with(|map, guard| map.exchange(there, entry, guard)).is_some() {
                 return Ok(&there.value);
             }

@@ -20,9 +20,9 @@
 //! A directory has chains from its first name on: the thread that is about to make that name makes
 //! them, in a session of its own, and then begins again. So a directory that never had a name is
 //! removed without reading chains. The removing thread locks the head and then checks whether there
-//! are any chains. The thread that makes a name has seen that there are, and then reads the head,
-//! unless an earlier thread has done so and has found that the directory was not being removed. So
-//! one of the two sees the other.
+//! are any chains. The thread that makes a name has seen chains, and then reads the head, to see
+//! whether the directory is being removed. (It need not if an earlier thread has done so.) So one
+//! of the two threads sees the other.
 //!
 //! # Directories that are removed
 //!
@@ -60,7 +60,7 @@ use crate::errno::Errno;
 use crate::inode::{Inode, set_time};
 use crate::name::{Key, Name, chain_of};
 
-/// What is there of a directory beside its names.
+/// A directory's state apart from its names.
 #[derive(Clone, Copy)]
 struct Head {
     /// Null for the root.

@@ -27,7 +27,7 @@ use self::semaphores::{Locking, Semaphores};
 use self::shared::{Part, Shared};
 use crate::simulated::{Count, Finding, Run, SimulatedProgram, sight};
 
-/// A call, and its computation beside accesses to shared memory.
+/// A call, and its computation apart from accesses to shared memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Calls {

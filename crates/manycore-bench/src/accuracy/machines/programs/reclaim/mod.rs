@@ -51,7 +51,7 @@ pub(crate) struct Reclaim {
     pub puts: u64,
     #[serde(default)]
     pub inserts: u64,
-    /// The time of an operation beside its accesses.
+    /// The time of an operation apart from its accesses.
     pub beside_ns: f64,
 }
 

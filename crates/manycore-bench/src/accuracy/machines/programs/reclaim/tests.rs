@@ -102,8 +102,8 @@ fn waiting<S: Scheme>() -> usize {
 
 #[test]
 fn nodes_that_no_thread_reads_are_freed() {
-    // Of 800 nodes. No era begins while no thread allocates, so the nodes of the last hundred
-    // operations wait, and one older node.
+    // There are 800 nodes. No era begins while no thread allocates, so the nodes of the last
+    // hundred operations wait, and one older node.
     let left = [
         waiting::<Epochs>(),
         waiting::<Quiescence>(),
