@@ -29,8 +29,9 @@ impl<T> PerCpu<T> {
     /// Another thread than the one that has made the values may use and drop them, if that happens
     /// one after the other.
     pub unsafe fn new() -> Self {
-        let place =
-            |_| CachePadded(CpuSlot { taken: AtomicBool::new(false), value: UnsafeCell::new(None) });
+        let place = |_| {
+            CachePadded(CpuSlot { taken: AtomicBool::new(false), value: UnsafeCell::new(None) })
+        };
         Self((0..cpu::count().max(1)).map(place).collect())
     }
 

@@ -122,8 +122,8 @@ impl<L: Copy> Slot<L> {
     ///
     /// The caller owns a reference.
     pub(crate) unsafe fn leave(&self) -> Option<L> {
-        // AcqRel: each drop of a reference is partner of the last one: Release for that, so that all
-        // uses come before; Acquire of all others.
+        // AcqRel: each drop of a reference is partner of the last one: Release for that, so that
+        // all uses come before; Acquire of all others.
         if self.references.fetch_sub(1, order!(AcqRel, "slot-leave")) != 1 {
             return None;
         }

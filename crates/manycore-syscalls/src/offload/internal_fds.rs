@@ -95,8 +95,8 @@ fn whole<R>(change: impl FnOnce() -> R) -> R {
     let stripe = &CHANGING[cpu::current() as usize % STRIPES].0;
     let mut since = None;
     loop {
-        // SeqCst, both: partners of the two in `before_fork`: either this sees the fork, or the fork
-        // sees this.
+        // SeqCst, both: partners of the two in `before_fork`: either this sees the fork, or the
+        // fork sees this.
         stripe.fetch_add(1, Ordering::SeqCst);
         if FORKING.load(Ordering::SeqCst) == 0 || has_waited(&mut since) {
             break;
@@ -123,8 +123,8 @@ pub fn before_fork() {
     FORKING.fetch_add(1, Ordering::SeqCst);
     let mut since = None;
     for stripe in &CHANGING {
-        // SeqCst: partner of the first addition in `whole`; it also acquires from the Release there,
-        // for what was changed.
+        // SeqCst: partner of the first addition in `whole`; it also acquires from the Release
+        // there, for what was changed.
         while stripe.0.load(Ordering::SeqCst) != 0 && !has_waited(&mut since) {
             hint::yield_now();
         }

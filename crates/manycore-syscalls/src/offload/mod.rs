@@ -44,16 +44,17 @@
 //!   answers `EBADF` for a closed number that it would have ignored beyond a small table. A process
 //!   that may have fewer than 256 descriptors has no workers.
 //! - A handler with `SA_RESTART` ends a send of which a part was sent, as the kernel would. Under
-//!   `thread`, the caller of a `writev`, or of a receive with `MSG_WAITALL`, does not know whether a
-//!   part was done. So every handler ends its sleep, and it begins anew where the kernel would have
-//!   restarted the call.
+//!   `thread`, the caller of a `writev`, or of a receive with `MSG_WAITALL`, does not know whether
+//!   a part was done. So every handler ends its sleep, and it begins anew where the kernel would
+//!   have restarted the call.
 //! - If a call needs another thread, the calling thread makes it, with `pthread_create`, which
 //!   allocates; threads that execute calls make none. A call of a signal handler, which may have
 //!   interrupted `malloc`, is therefore left in place if there is no thread for it yet:
 //!   [`CreateThread`](settings::CreateThread) has to refuse.
 //! - The affinity masks of the process' first thread and of those that make calls are obeyed, from
-//!   a second after they were changed. Where that is one CPU for both, calls are left in place until
-//!   a thread that may use more CPUs reads the masks. A call that waits already stays where it is.
+//!   a second after they were changed. Where that is one CPU for both, calls are left in place
+//!   until a thread that may use more CPUs reads the masks. A call that waits already stays where
+//!   it is.
 //! - [`Rule::Spill`] counts the routes of each process by itself.
 
 mod affinity;

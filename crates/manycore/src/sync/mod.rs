@@ -187,7 +187,8 @@ pub(crate) use store_load;
 /// with this name.
 macro_rules! full_fence {
     ($mutation:literal) => {
-        // SeqCst: orders what comes before it before what comes after it; each use names the partner.
+        // SeqCst: orders what comes before it before what comes after it; each use names the
+        // partner.
         #[cfg(not(loom))]
         $crate::sync::atomic::fence($crate::sync::atomic::Ordering::SeqCst);
         #[cfg(loom)]

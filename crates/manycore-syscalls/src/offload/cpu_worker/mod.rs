@@ -149,8 +149,8 @@ impl CpuWorker {
     /// All signals are blocked in this thread.
     #[cold]
     unsafe fn start(&'static self, cpu: u16, blocking: &'static Blocking, maker: Maker) -> bool {
-        // Acquire on failure: partner of the Release below, for the worker. Relaxed on success: only
-        // one thread goes on.
+        // Acquire on failure: partner of the Release below, for the worker. Relaxed on success:
+        // only one thread goes on.
         match self.state.compare_exchange(NEW, STARTING, Ordering::Relaxed, Ordering::Acquire) {
             Ok(_) => {}
             Err(STARTING) => return self.is_started(),

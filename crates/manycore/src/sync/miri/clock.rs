@@ -22,8 +22,8 @@ pub fn nanoseconds(ticks: u64) -> u64 {
 
 /// [`now`], between two fences.
 pub fn ordered() -> u64 {
-    // SeqCst, both: this thread's accesses stay on their sides of the reading. Partner: the fences of
-    // threads that compare their times with this one.
+    // SeqCst, both: this thread's accesses stay on their sides of the reading. Partner: the fences
+    // of threads that compare their times with this one.
     fence(Ordering::SeqCst);
     let ticks = now();
     fence(Ordering::SeqCst); // SeqCst: its second half

@@ -113,8 +113,8 @@ fn leave(cpu: &Cpu, user: &User) {
     if let Some(space) = user.space() {
         // SAFETY: these are the kernel's own tables, which map all of it.
         unsafe { msr::set_page_tables(tables::kernel()) };
-        // SeqCst: after the tables are loaded; partner of `Space::forget`, which then leaves this CPU
-        // out.
+        // SeqCst: after the tables are loaded; partner of `Space::forget`, which then leaves this
+        // CPU out.
         space.cpus.fetch_and(!bit(cpu), Ordering::SeqCst);
     }
 }

@@ -4,7 +4,7 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
-use super::{MapEntry, HashMap, Iter, is_of};
+use super::{HashMap, Iter, MapEntry, is_of};
 use crate::reclaim::{Guard, Section};
 
 /// A map whose operations return references, which are valid as long as this value lives.
