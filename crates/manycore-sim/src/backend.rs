@@ -46,10 +46,16 @@ pub fn store(address: usize) {
     engine::access(address, Kind::Store);
 }
 
-/// Charges an atomic read-modify-write, whether or not it is going to change anything.
+/// Charges an atomic read-modify-write that changes a word whatever its value is.
 #[inline]
 pub fn rmw(address: usize) {
     engine::access(address, Kind::Rmw);
+}
+
+/// Charges a compare-and-swap, whether or not it is going to change anything.
+#[inline]
+pub fn compare_and_swap(address: usize) {
+    engine::access(address, Kind::CompareAndSwap);
 }
 
 /// Requests a line ahead of its use. Waits only until the line's home serves the request, and not

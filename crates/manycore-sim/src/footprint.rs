@@ -16,7 +16,7 @@ impl Footprint {
     pub(crate) fn note(&mut self, line: u32, kind: Kind) {
         match kind {
             Kind::Load => _ = self.reads.insert(line),
-            Kind::Store | Kind::Rmw => _ = self.writes.insert(line),
+            Kind::Store | Kind::Rmw | Kind::CompareAndSwap => _ = self.writes.insert(line),
             Kind::Prefetch => {}
         }
     }

@@ -22,7 +22,8 @@ distances are read off the times. With a .csv, --ghz and --like have to be there
 
 Bursts are lines of `accesses,cores,cycles`: how long an access takes if this
 number of cores make it at the same moment. Accesses are read-one, read-own,
-read-written, write-read, write-one and write-own.
+read-written, write-read, write-one and write-own; add-without-end is an
+addition while all cores make one after the other.
 
 Each constant of the model says where it comes from. What was not measured is as
 in the model of a similar machine, and is marked as assumed.

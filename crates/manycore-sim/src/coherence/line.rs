@@ -25,6 +25,9 @@ pub(crate) struct Line {
     pub(super) owner: CoreId,
     /// Directory: whether the owner has changed the line, or will have.
     pub(super) changed: bool,
+    /// Directory: whether no core will have a copy, as the home has executed an operation on it.
+    /// Counts if there are sharers.
+    pub(super) at_home: bool,
     /// Now: the core that may write without a request.
     pub(super) holder: CoreId,
     /// Now: how often the line has moved to a writer, or was taken over. Copies of other versions
@@ -115,6 +118,7 @@ impl Line {
             sharers: 0,
             owner: CoreId::NONE,
             changed: false,
+            at_home: false,
             holder: CoreId::NONE,
             version: 0,
             writes: 0,

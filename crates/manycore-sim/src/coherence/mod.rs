@@ -34,13 +34,21 @@ pub(crate) enum Kind {
     /// A load for whose result no thread waits.
     Prefetch,
     Store,
+    /// An atomic operation that a line's home may execute: an addition, an exchange.
     Rmw,
+    /// An atomic operation that a core executes, since its result decides what the core does next.
+    CompareAndSwap,
 }
 
 impl Kind {
     /// Whether the access only reads.
     pub(crate) fn reads(self) -> bool {
         matches!(self, Self::Load | Self::Prefetch)
+    }
+
+    /// Whether it is an atomic read-modify-write.
+    pub(crate) fn is_atomic(self) -> bool {
+        matches!(self, Self::Rmw | Self::CompareAndSwap)
     }
 }
 
@@ -57,12 +65,14 @@ pub(crate) struct Service {
     downgrades: bool,
     /// For a load: whether another core will lose the line.
     pub(crate) takes_over: bool,
+    /// For an atomic operation: whether the home executes it.
+    pub(crate) at_home: bool,
 }
 
 impl Service {
     /// For a load that gets a copy which other caches have as well.
     fn of_copy(start: Cycles, done: Cycles) -> Self {
-        Self { start, done, exclusive: false, downgrades: false, takes_over: false }
+        Self { start, done, exclusive: false, downgrades: false, takes_over: false, at_home: false }
     }
 }
 
@@ -179,8 +189,8 @@ impl Coherence {
     fn read(&mut self, line: u32, core: u32, now: Cycles) -> Service {
         let socket = self.socket_of[core as usize];
         let record = self.lines.get(line);
-        let in_socket = record.sharers & 1 << socket != 0;
-        if in_socket && self.machine.directory.combining == Combining::Socket {
+        let (at_home, in_socket) = (record.at_home, record.sharers & 1 << socket != 0);
+        if in_socket && !at_home && self.machine.directory.combining == Combining::Socket {
             return self.read_with_socket(line, socket, now);
         }
         let (owner, sharers) = (record.owner.get(), record.sharers);
@@ -197,14 +207,16 @@ impl Coherence {
         };
         let is_overtaken = is_clean && directory.writes_overtake_reads();
         let record = self.lines.get(line);
-        let exclusive = takes_over || owner.is_none() && sharers == 0;
+        let exclusive = takes_over || owner.is_none() && (sharers == 0 || at_home);
         record.busy = start + occupied;
+        record.at_home = false;
         if !is_overtaken {
             record.held = record.busy;
         }
         record.changed = false;
         if exclusive {
             record.owner = CoreId::new(core);
+            record.sharers = 0;
         } else {
             let others = owner.map_or(sharers, |owner| 1 << self.socket_of[owner as usize]);
             record.sharers = others | 1 << socket;
@@ -214,7 +226,8 @@ impl Coherence {
             self.sockets[socket as usize].push(line, pending);
         }
         let downgrades = owner.is_some() && !takes_over;
-        Service { start, done: start + travel, exclusive, downgrades, takes_over }
+        let done = start + travel;
+        Service { start, done, exclusive, downgrades, takes_over, at_home: false }
     }
 
     /// A read of a line of which the socket has a copy, or will have one after a read that is under
@@ -241,23 +254,37 @@ impl Coherence {
     }
 
     fn write(&mut self, line: u32, kind: Kind, core: u32, now: Cycles) -> Service {
-        let start = self.lines.get(line).held.max(now);
-        let travel = self.travel(line, kind, core, now);
-        let hold = self.machine.directory.hold;
+        let directory = &self.machine.directory;
+        let (hold, rmw_at_home) = (directory.hold, directory.rmw_at_home);
         let record = self.lines.get(line);
-        record.held = start + travel + hold;
+        let start = record.held.max(now);
+        let at_home = kind == Kind::Rmw && rmw_at_home > 0 && record.owner.get() != Some(core);
+        let is_alone = record.at_home && record.sharers != 0;
+        let travel = self.travel(line, kind, core, now);
+        // The home waits for copies elsewhere, but not for its answer's way to the core.
+        let occupied = match at_home {
+            true if is_alone => rmw_at_home,
+            true => travel,
+            false => travel + hold,
+        };
+        let home = if at_home { self.home_socket(line, core) } else { 0 };
+        let record = self.lines.get(line);
+        record.held = start + occupied;
         // Reads that it overtakes are served all the same.
-        record.busy = record.busy.max(start) + travel + hold;
-        record.owner = CoreId::new(core);
-        record.changed = true;
-        record.sharers = 0;
-        Service {
-            start,
-            done: start + travel,
-            exclusive: true,
-            downgrades: false,
-            takes_over: false,
-        }
+        record.busy = record.busy.max(start) + occupied;
+        record.owner = if at_home { CoreId::NONE } else { CoreId::new(core) };
+        record.changed = !at_home;
+        record.sharers = if at_home { 1 << home } else { 0 };
+        record.at_home = at_home;
+        let done = start + travel;
+        Service { start, done, exclusive: !at_home, downgrades: false, takes_over: false, at_home }
+    }
+
+    /// The socket whose last level is the home of a line.
+    fn home_socket(&mut self, line: u32, core: u32) -> u32 {
+        let socket = self.socket_of[core as usize];
+        let node = self.home(line, socket);
+        self.socket_at(node, socket)
     }
 
     /// The time that a line takes to a core, from where it will be after all requests so far.
@@ -319,7 +346,7 @@ impl Coherence {
         let class = |other: &u32| self.class(socket, *other);
         let chosen = match kind {
             Kind::Load | Kind::Prefetch => bits(sharers).min_by_key(class),
-            Kind::Store | Kind::Rmw => bits(sharers).max_by_key(class),
+            Kind::Store | Kind::Rmw | Kind::CompareAndSwap => bits(sharers).max_by_key(class),
         };
         chosen.unwrap_or(socket)
     }
@@ -329,7 +356,7 @@ impl Coherence {
         match kind {
             Kind::Load | Kind::Prefetch => &latency.load,
             Kind::Store => &latency.store,
-            Kind::Rmw => &latency.rmw,
+            Kind::Rmw | Kind::CompareAndSwap => &latency.rmw,
         }
     }
 
@@ -374,15 +401,21 @@ impl Coherence {
         record.holder = CoreId::NONE;
     }
 
-    /// The service of a write starts: from now on it is the core's line.
-    pub(crate) fn written(&mut self, line: u32, core: u32) {
+    /// The service of a write starts: from now on it is the core's line, or no core's if the home
+    /// executes it.
+    pub(crate) fn written(&mut self, line: u32, core: u32, service: &Service) {
         let record = self.lines.get(line);
-        record.holder = CoreId::new(core);
+        record.holder = if service.at_home { CoreId::NONE } else { CoreId::new(core) };
         record.version = record.version.wrapping_add(1);
         record.writes = record.writes.wrapping_add(1);
         record.dirty = true;
         let version = record.version;
-        self.fill(line, core, version);
+        if service.at_home {
+            let home = self.home_socket(line, core);
+            self.share(line, home);
+        } else {
+            self.fill(line, core, version);
+        }
     }
 
     /// Puts a line into a core's own caches.

@@ -30,7 +30,7 @@ pub(crate) fn access(address: usize, kind: Kind) {
     if let Some(footprint) = &mut engine.thread().footprint {
         arena::global::host(|| footprint.note(line, kind));
     }
-    if kind == Kind::Rmw {
+    if kind.is_atomic() {
         engine.drain_stores();
     }
     if !engine.ask(line, kind) {
@@ -229,12 +229,12 @@ impl Engine {
                 self.wake_watchers(line, service.start);
             }
         } else {
-            self.coherence.written(line, core);
+            self.coherence.written(line, core, service);
         }
         match kind {
             Kind::Store => self.buffer_store(service.done),
             Kind::Prefetch => self.buffer_prefetch(line, service.done),
-            Kind::Load | Kind::Rmw => self.pass_until(service.done, Spent::Stalled),
+            _ => self.pass_until(service.done, Spent::Stalled),
         }
         self.note_effect(line, kind, service.start);
     }

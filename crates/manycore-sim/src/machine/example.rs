@@ -39,6 +39,7 @@ impl Machine {
                 shared_read_occupancy: 20,
                 read_occupancy: Directory::AS_LONG_AS_ITS_WAY,
                 contention: 0,
+                rmw_at_home: 0,
             },
             caches: Caches {
                 l1: Capacity { bytes: 32 << 10, ways: 8 },

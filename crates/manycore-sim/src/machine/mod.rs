@@ -114,6 +114,9 @@ pub struct Directory {
     /// How much longer a line takes to another socket if its home was busy at the request:
     /// colliding requests of several sockets are refused and repeated.
     pub contention: Cycles,
+    /// How long an atomic read-modify-write occupies the line's home, if the home executes it. It
+    /// does so unless the core owns the line. With 0, the line moves to the core instead.
+    pub rmw_at_home: Cycles,
 }
 
 impl Directory {

@@ -181,6 +181,7 @@ fields! {
     Cycles "directory.shared_read_occupancy", 0 to 10_000, "how long a load of a clean line keeps its home busy" => Wide directory.shared_read_occupancy;
     Cycles "directory.read_occupancy", 0 to 100_000, "how long a load of a clean line that is not combined keeps its home busy; 100000: as long as its way" => Wide directory.read_occupancy;
     Cycles "directory.contention", 0 to 10_000, "how much longer a line takes to another socket if it was waited for" => Wide directory.contention;
+    Cycles "directory.rmw_at_home", 0 to 10_000, "how long an atomic operation on a line that its core does not own keeps the home busy, which executes it; 0: the line moves to the core" => Wide directory.rmw_at_home;
     Cycles "caches.l1_hit", 1 to 100, "load that hits the first level" => Wide caches.l1_hit;
     Cycles "caches.same_line", 0 to 100, "load of the line that the load before it was of" => Wide caches.same_line;
     Cycles "caches.l2_hit", 1 to 1_000, "load that hits the second level" => Wide caches.l2_hit;

@@ -139,6 +139,7 @@ fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
             shared_read_occupancy: 0,
             read_occupancy: 0,
             contention: 0,
+            rmw_at_home: 0,
         },
         caches: Caches {
             l1: nothing,

@@ -32,6 +32,7 @@ embedded!(
     "reclaim-wfe",
     "kernel-80",
     "kernel-80-files",
+    "kernel-80-mappings",
     "kernel-commits",
 );
 

@@ -17,8 +17,15 @@ pub struct Burst {
 const HEADER: &str = "accesses,cores,cycles";
 
 /// The kinds of accesses to a line: see `sim accuracy`.
-const ACCESSES: [&str; 6] =
-    ["read-one", "read-own", "read-written", "write-read", "write-one", "write-own"];
+const ACCESSES: [&str; 7] = [
+    "read-one",
+    "read-own",
+    "read-written",
+    "write-read",
+    "write-one",
+    "write-own",
+    "add-without-end",
+];
 
 impl Burst {
     /// Reads a table of bursts. Errors refer to the file as `file`.
@@ -91,6 +98,13 @@ pub(super) fn service(bursts: &[Burst], cores: impl Fn(u32) -> bool) -> Option<f
     (most.cores > 1).then(|| 2.0 * most.cycles / f64::from(most.cores))
 }
 
+/// How long one of many additions occupies the line, if all cores add to it without end. Each core
+/// waits for all others.
+pub(super) fn service_without_end(bursts: &[Burst]) -> Option<f64> {
+    let most = of_kind(bursts, "add-without-end").pop()?;
+    (most.cores > 1).then(|| most.cycles / f64::from(most.cores))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,7 +112,7 @@ mod tests {
     #[test]
     fn bursts_determine_service_times() {
         let text = "accesses,cores,cycles\nwrite-own,1,30\nwrite-one,10,500\nwrite-one,80,24000\n\
-                    read-written,2,90\nread-written,10,250\n";
+                    read-written,2,90\nread-written,10,250\nadd-without-end,16,384\n";
         let bursts = Burst::table("b.csv", text).unwrap();
         assert_eq!(rmw_hit(&bursts), Some(30.0));
         assert_eq!(read_occupancy(&bursts, 10), Some(40.0));
@@ -107,6 +121,7 @@ mod tests {
         assert_eq!(service(&bursts, |cores| cores <= 10), Some(100.0));
         assert_eq!(service(&bursts, |_| true), Some(600.0));
         assert_eq!(service(&bursts, |cores| cores < 2), None);
+        assert_eq!(service_without_end(&bursts), Some(24.0));
     }
 
     #[test]

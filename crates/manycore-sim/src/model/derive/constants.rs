@@ -148,6 +148,9 @@ impl Maker<'_> {
             "directory.contention" => {
                 self.contention(field).unwrap_or_else(|| self.of_similar(field, class))
             }
+            "directory.rmw_at_home" => {
+                self.rmw_at_home(field).unwrap_or_else(|| self.of_similar(field, class))
+            }
             _ => self.of_bursts(field).unwrap_or_else(|| self.of_similar(field, class)),
         }
     }
@@ -166,9 +169,14 @@ impl Maker<'_> {
         }
     }
 
-    /// How long a core keeps a line. It is the difference between many additions of a group and
-    /// one; or the similar machine's value, if that leaves a way.
+    /// How long a core keeps a line, if the description does not say it. It is the difference
+    /// between many additions of a group and one; or the similar machine's value, if that leaves a
+    /// way.
     fn kept(&self) -> f64 {
+        let is_hold = |constant: &&Constant| constant.field.path == "directory.hold";
+        if let Some(known) = self.observed.known.iter().find(is_hold) {
+            return known.value;
+        }
         let nearest = self.observed.hand_overs[0].ns.value * self.ghz;
         match self.near_service() {
             Some(service) => (service - nearest).clamp(0.0, MOST_HOLD * nearest).round(),
@@ -232,6 +240,29 @@ impl Maker<'_> {
             from: self.bursts_source(),
             note: Some(format!(
                 "bursts: an addition keeps a line for {service:.0} cycles that all cores want, the ways between their sockets take {mean:.0}"
+            )),
+        })
+    }
+
+    /// How long an addition occupies the home of a line, if that executes it: additions by all cores
+    /// then take turns in less time than a line needs from core to core.
+    fn rmw_at_home(&self, field: &'static Field) -> Option<Constant> {
+        let service = bursts::service_without_end(self.bursts)?;
+        let nearest = self.observed.hand_overs[0].ns.value * self.ghz;
+        let (value, what) = match service < nearest / 2.0 {
+            true => (service.round(), "the line stays at its home"),
+            false => (0.0, "the line moves"),
+        };
+        Some(Constant {
+            field,
+            class: None,
+            value,
+            low: (0.7 * value).floor(),
+            high: (1.4 * value).ceil(),
+            provenance: Provenance::Derived,
+            from: self.bursts_source(),
+            note: Some(format!(
+                "bursts: additions by all cores follow each other after {service:.0} cycles, and a hand-over takes {nearest:.0}: {what}"
             )),
         })
     }
@@ -404,6 +435,18 @@ mod tests {
          [[hand_over]]\nns = 50\nlow = 40\nhigh = 60\nfrom = 'here'\n[[hand_over]]\nns = 150.0\nlow = 140\nhigh = 170\nfrom = 'here'\n\
          [constants]\n'core.ghz' = { value = 2.4, low = 2.4, high = 2.4, provenance = 'cited', from = 'here' }\n"
             .replace('\'', "\"")
+    }
+
+    #[test]
+    fn additions_that_follow_each_other_fast_are_executed_at_home() {
+        let at_home = |bursts: &str| {
+            let bursts = Burst::table("b", &format!("accesses,cores,cycles\n{bursts}")).unwrap();
+            let model = Observed::parse("o", &text()).unwrap().model(&bursts).unwrap();
+            model.constant("directory.rmw_at_home", 0).unwrap().value
+        };
+        assert_eq!(at_home("add-without-end,10,200\n"), 20.0);
+        assert_eq!(at_home("add-without-end,10,1000\n"), 0.0);
+        assert_eq!(at_home(""), 0.0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The behaviour of a simulated machine, as a program sees it.
 
+mod at_home;
 mod facade;
 mod failures;
 mod memory;

@@ -71,7 +71,7 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                backend::rmw(self.address());
+                backend::compare_and_swap(self.address());
                 self.0.compare_exchange(current, new, success, failure)
             }
 

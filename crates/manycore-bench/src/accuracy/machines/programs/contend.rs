@@ -150,7 +150,9 @@ impl Visitor for Chooser {
 }
 
 fn words(way: Way, count: u32) -> Box<dyn Shared> {
-    let words = (0..count).map(|_| CachePadded(AtomicU64::new(0))).collect();
+    let words: Box<[_]> = (0..count).map(|_| CachePadded(AtomicU64::new(0))).collect();
+    // Relaxed: there are no other threads yet. The constructor's store is not simulated.
+    words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     Box::new(Word { way, words })
 }
 

@@ -8,10 +8,14 @@
 //! | `links` | the state of a file beside changes of its link count |
 //! | `semaphores` | an array of semaphores, under its lock and under theirs |
 //! | `dentry` | the entry of a name, before and after its users got a line of their own |
+//! | `mappings` | memory of a process that its threads map, touch and unmap |
+//! | `rw_semaphore` | the semaphore of a process' mappings |
 
 mod dentry;
 mod files;
 mod links;
+mod mappings;
+mod rw_semaphore;
 mod semaphores;
 mod shared;
 
@@ -23,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use self::dentry::Dentry;
 use self::files::{Own, Table};
 use self::links::{Deltas, References, SharedCount};
+use self::mappings::{Faults, Mappings, Pattern};
 use self::semaphores::{Locking, Semaphores};
 use self::shared::{Part, Shared};
 use crate::simulated::{Count, Finding, Run, SimulatedProgram, sight};
@@ -37,6 +42,9 @@ pub(crate) struct Calls {
     /// The computation of the call beside it, if there is one.
     #[serde(default)]
     pub beside_ns: f64,
+    /// How much longer than in the machine's model an idle core takes to wake, by mechanism.
+    #[serde(default)]
+    pub idle_exit_ns: BTreeMap<String, f64>,
 }
 
 /// The calls that threads make.
@@ -58,6 +66,10 @@ pub(crate) enum Call {
     Semop,
     /// All look up the state of one file by its name.
     StatOneName,
+    /// Each maps a page, touches it and unmaps it.
+    MapOwn,
+    /// Each maps a page, touches it and passes it to the next, which touches and unmaps it.
+    MapAndPass,
 }
 
 impl Call {
@@ -66,10 +78,20 @@ impl Call {
         matches!(self, Self::StatBesideLink | Self::LinkBesideStat)
     }
 
+    /// Who touches the mapped pages, if it is a mapping.
+    fn pattern(self) -> Option<Pattern> {
+        match self {
+            Self::MapOwn => Some(Pattern::Own),
+            Self::MapAndPass => Some(Pattern::Passed),
+            _ => None,
+        }
+    }
+
     /// The number of threads for each thread whose calls are counted.
     pub fn threads_each(self) -> u32 {
         match self {
             Self::OpenAndClose | Self::Semop | Self::StatOneName => 1,
+            _ if self.pattern().is_some() => 1,
             _ => 2,
         }
     }
@@ -81,6 +103,7 @@ impl Call {
             Self::OpenAndClose => (Part::OpenAndClose, true),
             Self::Semop => (Part::Semaphore, true),
             Self::StatOneName => (Part::StatName, true),
+            _ if self.pattern().is_some() => (Part::Map, true),
             Self::StatBesideLink | Self::StatWithoutLinksBesideLink if stats => (Part::Stat, true),
             Self::StatBesideLink | Self::StatWithoutLinksBesideLink => (Part::Link, false),
             _ if stats => (Part::Stat, false),
@@ -90,7 +113,15 @@ impl Call {
 }
 
 /// Makes the mechanism's shared data for this call and this many threads.
-fn make(mechanism: &str, call: Call, threads: u32) -> Option<Box<dyn Shared>> {
+fn make(mechanism: &str, call: Call, threads: u32, idle_exit: u64) -> Option<Box<dyn Shared>> {
+    if let Some(pattern) = call.pattern() {
+        let faults = match mechanism {
+            "linux" => Faults::Semaphore,
+            "bonsai" => Faults::Nothing,
+            _ => return None,
+        };
+        return Some(Box::new(Mappings::new(threads, pattern, faults, idle_exit)));
+    }
     Some(match (mechanism, call) {
         ("linux", Call::OpenAndClose) => Box::new(Table::new(threads)),
         ("own", Call::OpenAndClose) => Box::new(Own::new(threads)),
@@ -117,7 +148,9 @@ impl SimulatedProgram for Calls {
         let own_ns = *self.work_ns.get(&job.mechanism).ok_or_else(unknown)?;
         let counts: Vec<Count> = (0..job.threads).map(|_| Count::default()).collect();
         let report = run.simulate(|| {
-            let shared = make(&job.mechanism, self.call, job.threads)
+            let idle_exit_ns = self.idle_exit_ns.get(&job.mechanism).copied().unwrap_or_default();
+            let idle_exit = (idle_exit_ns * ghz).round() as u64;
+            let shared = make(&job.mechanism, self.call, job.threads, idle_exit)
                 .ok_or_else(|| format!("this call is not implemented for `{}`", job.mechanism))?;
             let window = run.window(thread::now());
             let done = thread::parallel(job.threads, |me| {
@@ -140,14 +173,16 @@ impl SimulatedProgram for Calls {
                 thread::compute(begin);
                 let mut done = 0;
                 while thread::now() < window.end {
+                    let mut calls = 1;
                     match part {
                         Part::OpenAndClose => shared.open_and_close(me, &work),
                         Part::Stat => shared.stat(self.call.asks_for_links(), &work),
                         Part::Link => shared.link(me, &work),
                         Part::Semaphore => shared.semop(me, &work),
                         Part::StatName => shared.stat_name(&work),
+                        Part::Map => calls = shared.map_and_unmap(me, window.end, &work),
                     }
-                    done += u64::from(is_counted);
+                    done += if is_counted { calls } else { 0 };
                     counts[me as usize].note(window, done);
                 }
                 done
@@ -172,7 +207,7 @@ mod tests {
 
     fn rate(mechanism: &str, threads: u32, call: Call) -> f64 {
         let work_ns = BTreeMap::from([(mechanism.to_owned(), 200.0)]);
-        let calls = Calls { call, work_ns, beside_ns: 2000.0 };
+        let calls = Calls { call, work_ns, beside_ns: 2000.0, idle_exit_ns: BTreeMap::new() };
         let job = Job {
             machine: manycore_sim::model::find("xeon-e7-8870-8x10").unwrap().to_toml(),
             cpus: None,
@@ -203,6 +238,15 @@ mod tests {
         let semaphores = over(Call::Semop, "semaphore-locks", "array-lock");
         let names = over(Call::StatOneName, "two-lines", "one-line");
         assert!(semaphores > 2.0 && names > 1.1, "{semaphores}, {names}");
+    }
+
+    #[test]
+    fn mappings_of_one_process_do_not_scale() {
+        let factor = |call| rate("linux", 20, call) / rate("linux", 1, call);
+        for call in [Call::MapOwn, Call::MapAndPass] {
+            let factor = factor(call);
+            assert!(factor > 0.001 && factor < 1.0, "{call:?}: {factor}");
+        }
     }
 
     #[test]

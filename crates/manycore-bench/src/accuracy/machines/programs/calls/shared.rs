@@ -11,6 +11,7 @@ pub(super) enum Part {
     Link,
     Semaphore,
     StatName,
+    Map,
 }
 
 /// The data that a kernel's calls share. `work` computes that part of a call.
@@ -27,6 +28,12 @@ pub(super) trait Shared {
     fn semop(&self, _thread: u32, _work: &dyn Fn(f64)) {}
 
     fn stat_name(&self, _work: &dyn Fn(f64)) {}
+
+    /// Maps memory, touches it and unmaps it; returns how many pages the thread has touched. Waits
+    /// for other threads until `_end` at most.
+    fn map_and_unmap(&self, _thread: u32, _end: u64, _work: &dyn Fn(f64)) -> u64 {
+        0
+    }
 
     /// Checks that the state after the end of all threads is that of before.
     fn verify(&self) -> Result<(), String>;
