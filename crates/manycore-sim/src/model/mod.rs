@@ -122,6 +122,8 @@ fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
         uncached: vec![0; classes],
     };
     let nothing = Capacity { bytes: 0, ways: 0 };
+    let caches =
+        Caches { l1: nothing, l1_hit: 0, same_line: 0, l2: nothing, l2_hit: 0, llc: nothing };
     Machine {
         name: name.to_owned(),
         topology,
@@ -141,14 +143,7 @@ fn blank(name: &str, distance: &[Vec<u8>]) -> Machine {
             contention: 0,
             rmw_at_home: 0,
         },
-        caches: Caches {
-            l1: nothing,
-            l1_hit: 0,
-            same_line: 0,
-            l2: nothing,
-            l2_hit: 0,
-            llc: nothing,
-        },
+        caches,
         bandwidth: Bandwidth { memory_occupancy: 0, link_occupancy: 0 },
         persist: Persist::default(),
         core: Core {

@@ -244,8 +244,8 @@ impl Maker<'_> {
         })
     }
 
-    /// How long an addition occupies the home of a line, if that executes it: additions by all cores
-    /// then take turns in less time than a line needs from core to core.
+    /// How long an addition occupies the home of a line, if the home executes it. Additions by all
+    /// cores then take turns in less time than a line needs from core to core.
     fn rmw_at_home(&self, field: &'static Field) -> Option<Constant> {
         let service = bursts::service_without_end(self.bursts)?;
         let nearest = self.observed.hand_overs[0].ns.value * self.ghz;

@@ -129,6 +129,7 @@ impl RwSemaphore {
                 return (0..users).for_each(|_| self.wake());
             }
             // A user that came meanwhile adds its share before it queues. It hands over then.
+            // Relaxed: it takes back what was added above, and shows nothing.
             let after = self.line.add(-change, Ordering::Relaxed) - change;
             if active(after) > 0 {
                 return;
