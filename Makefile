@@ -127,7 +127,7 @@ test-packages: ## packages are built twice, judged, and installed in a clean Deb
 	$(if $(filter yes,$(SETUP)),@scripts/setup packages)
 	@scripts/test-packages
 
-test-arm: ## the libraries for AArch64, cross-built and emulated; half an hour
+test-arm: ## the libraries and the command for AArch64, cross-built and emulated; an hour
 	$(if $(filter yes,$(SETUP)),@scripts/setup arm)
 	@scripts/test-arm
 

@@ -184,7 +184,13 @@ fn note_program(header: &Header) {
     let mut path = [0_u8; 512];
     let link = c"/proc/self/exe".as_ptr();
     // SAFETY: the path is a string, and the kernel writes no more than there is room for.
+    #[cfg(target_arch = "x86_64")]
     let length = unsafe { raw_syscall!(Sysno::readlink, link, path.as_mut_ptr(), path.len()) };
+    // SAFETY: the link's name is a string, and the kernel writes no more than `path` has room for.
+    #[cfg(target_arch = "aarch64")]
+    let length = unsafe {
+        raw_syscall!(Sysno::readlinkat, libc::AT_FDCWD, link, path.as_mut_ptr(), path.len())
+    };
     let length = Errno::from_ret(length).unwrap_or_default();
     store_bytes(&header.program, &path[..length]);
 }

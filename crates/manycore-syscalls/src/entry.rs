@@ -20,9 +20,19 @@ macro_rules! exports {
                 pub extern "C" fn $name() {
                     // SAFETY: the arguments and the stack are as the caller has left them, and the
                     // target has this function's signature.
+                    #[cfg(target_arch = "x86_64")]
                     naked_asm!(
                         ".cfi_startproc",
                         "jmp {target}",
+                        ".cfi_endproc",
+                        target = sym $target,
+                    );
+                    // SAFETY: the arguments, the stack and the register with the return address are
+                    // as the caller has left them, and the target has this function's signature.
+                    #[cfg(target_arch = "aarch64")]
+                    naked_asm!(
+                        ".cfi_startproc",
+                        "b {target}",
                         ".cfi_endproc",
                         target = sym $target,
                     )

@@ -9,9 +9,9 @@
 //! handler runs, and the second is checked only if the first was found:
 //!
 //! 1. *Its signal is blocked*, unless the handler was installed with `SA_NODEFER`.
-//! 2. *Its frame is on the stack*, between here and the thread's start. The kernel begins the frame
-//!    with the handler's return address, as given to `sigaction`, followed by the thread's saved
-//!    state.
+//! 2. *Its frame is on the stack*, between here and the thread's start. On x86-64 the kernel begins
+//!    the frame with the handler's return address, as given to `sigaction`, followed by the
+//!    thread's saved state. On AArch64 the saved state has a part with a known beginning.
 //!
 //! A thread that permanently blocks signals has no such frame. A frame may remain from a handler
 //! that has returned, in unwritten room of a later function, but then no signal is blocked. In
@@ -25,7 +25,7 @@ use crate::offload::INTERRUPT;
 use syscalls::{Sysno, raw_syscall};
 
 use crate::dispositions::{Disposition, LAST};
-use crate::memory;
+use crate::{machine, memory};
 
 /// Whether the thread may be in a handler. `here` is an address in its stack, above the frames of
 /// this library; `blocked` are its blocked signals.
@@ -112,9 +112,7 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
         for place in (at..until).step_by(WORD) {
             // SAFETY: the place is aligned, in a readable page, and on this thread's own stack,
             // above the part that this function uses.
-            let word =
-                unsafe { core::ptr::with_exposed_provenance::<usize>(place).read_volatile() };
-            if installed.has(word) && is_frame(place, end) {
+            if unsafe { machine::is_frame(place, end, |word| installed.has(word)) } {
                 return true;
             }
         }
@@ -126,37 +124,10 @@ fn has_frame(here: usize, installed: &Installed) -> bool {
 /// The highest possible address of the thread's stack. libc puts its data about a thread at the top
 /// of the thread's stack; at the top of the first thread's, the kernel puts some random bytes.
 fn begin_of_thread(here: usize) -> usize {
-    let pointer: usize;
-    // SAFETY: the instruction reads the word of the thread's own block in which libc keeps its
-    // address.
-    unsafe {
-        core::arch::asm!("mov {}, fs:0x10", out(reg) pointer, options(pure, readonly, nostack));
-    }
+    let pointer = machine::thread_pointer();
     if pointer > here && pointer - here <= DEPTH_MAX {
         return pointer;
     }
     // SAFETY: `getauxval` takes a number and returns one.
     unsafe { libc::getauxval(libc::AT_RANDOM) as usize }
-}
-
-/// Whether the word at `place`, where a handler returns to, begins a handler's frame: behind it the
-/// kernel has put the interrupted thread's registers, among them the stack pointer, which is above
-/// the frame.
-fn is_frame(place: usize, end: usize) -> bool {
-    /// Words from the beginning of the frame: the return address is followed by a `ucontext_t`.
-    const LINK: usize = 2;
-    const REGISTERS: usize = 6;
-    const STACK_POINTER: usize = REGISTERS + libc::REG_RSP as usize;
-    const SEGMENTS: usize = REGISTERS + libc::REG_CSGSFS as usize;
-    const USER_CODE: usize = 0x33;
-    let last = place + SEGMENTS * WORD;
-    if last >= end || !memory::is_readable(last) {
-        return false;
-    }
-    // SAFETY: the words are aligned and between two that can be read and are not a page apart, on
-    // the thread's own stack.
-    let word = |number: usize| unsafe {
-        core::ptr::with_exposed_provenance::<usize>(place + number * WORD).read_volatile()
-    };
-    word(LINK) == 0 && word(SEGMENTS) & 0xFFFF == USER_CODE && word(STACK_POINTER) > last
 }

@@ -27,7 +27,11 @@
     rustdoc::private_intra_doc_links,
     reason = "read only by those who change the library, in the source"
 )]
-#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_env = "gnu"
+))]
 
 mod calls;
 mod counters;
@@ -38,6 +42,8 @@ mod file_size;
 mod files;
 mod handlers;
 mod in_flight;
+#[cfg_attr(target_arch = "aarch64", path = "machine_arm.rs")]
+mod machine;
 mod memory;
 mod moved;
 mod offload;

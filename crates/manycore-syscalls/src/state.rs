@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use manycore_stats::syscalls::Outcome;
 use syscalls::{Errno, Sysno, raw_syscall};
 
+use crate::offload::raw;
 use crate::table::OFFLOAD;
 use crate::{counters, program_threads, table, thread};
 
@@ -25,6 +26,9 @@ const IN_PLACE: u32 = 3;
 static BEFORE_START: AtomicU32 = AtomicU32::new(IN_PLACE);
 
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const BEFORE_START).cast_mut());
+
+/// The process whose state this is; 0 if calls were never moved.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Why calls are executed in place for good.
 static REASON: AtomicU32 = AtomicU32::new(Outcome::NotStarted as u32);
@@ -82,6 +86,7 @@ pub fn start() -> bool {
     // an `AtomicU32`.
     // Release: partner of the Acquire in `check`.
     unsafe { (*word).store(MOVING, Ordering::Release) };
+    PROCESS.store(raw::process_id(), Ordering::Relaxed); // Relaxed: no other thread needs it
     // Release: partner of the Acquire in `word`.
     WORD.store(word, Ordering::Release);
     true
@@ -101,6 +106,16 @@ pub fn end(why: Outcome) {
     word().store(IN_PLACE, Ordering::Relaxed);
 }
 
+/// Called in the child of libc's `fork`. An emulator may promise to wipe the page, and not do so.
+pub fn forked() {
+    // Relaxed, both: the child has one thread.
+    let of = PROCESS.load(Ordering::Relaxed);
+    if of != 0 && of != raw::process_id() {
+        word().store(WIPED, Ordering::Relaxed);
+    }
+    let _ = check();
+}
+
 /// Initialises the state in the child of a fork, where the parent's routes and workers do not
 /// exist. If the parent already executed calls in place, so does the child; but the parent's
 /// workers may have left descriptors.
@@ -112,6 +127,7 @@ fn renew() -> Result<(), Outcome> {
     if !first {
         return Err(Outcome::NotStarted);
     }
+    PROCESS.store(raw::process_id(), Ordering::Relaxed); // Relaxed: as in `forked`
     program_threads::forked();
     if let Some(call) = thread::in_flight() {
         // SAFETY: the call is on this thread's stack, below the handler that forked, and its frame

@@ -8,6 +8,7 @@ use manycore::sync::clock;
 use manycore_stats::syscalls::Outcome;
 use syscalls::{Sysno, raw_syscall};
 
+use crate::offload::raw::SLOWER;
 use crate::real::{self, Run};
 use crate::{handlers, program_threads, state, thread};
 
@@ -16,7 +17,7 @@ static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 /// After a refusal, no thread requests another for this many ticks, some milliseconds. Otherwise
 /// each call would try where threads cannot be made.
-const PAUSE: u64 = 1 << 24;
+const PAUSE: u64 = 1 << (24 - SLOWER);
 
 /// Whether one of our threads may be made now, see [`crate::offload::settings::MayCreateThread`]:
 /// not for a call that a signal handler may make.

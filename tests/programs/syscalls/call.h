@@ -100,6 +100,32 @@ static inline const char *outcome(long result) {
         SAID(shown_, __VA_ARGS__);                                                      \
     } while (0)
 
+/* ---- System calls by their numbers ---- */
+
+/* AArch64 has only the newer call, with a third argument, which is 0 here. */
+#ifndef SYS_dup2
+#define SYS_dup2 SYS_dup3
+#endif
+
+/* A call that no preloaded library sees: a table of descriptors does not know of it. */
+static inline long unseen(long number, long first, long second, long third, long fourth) {
+#ifdef __x86_64__
+    long result;
+    // SAFETY: where the kernel has the fourth argument.
+    register long r10 __asm__("r10") = fourth;
+    // SAFETY: the arguments are those of the call, which changes two registers more.
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
+#else
+    // SAFETY: where the kernel has the number and the arguments.
+    register long x8 __asm__("x8") = number, result __asm__("x0") = first, x1 __asm__("x1") = second;
+    // SAFETY: where the kernel has the third and the fourth argument.
+    register long x2 __asm__("x2") = third, x3 __asm__("x3") = fourth;
+    // SAFETY: the arguments are those of the call, which changes only the first register.
+    __asm__ volatile("svc 0" : "+r"(result) : "r"(x1), "r"(x2), "r"(x3), "r"(x8) : "memory");
+#endif
+    return result;
+}
+
 /* ---- A call in another thread ---- */
 
 struct deed {

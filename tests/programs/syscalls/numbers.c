@@ -83,7 +83,7 @@ CASE(raw_dup2_over_a_socket) {
     int other[2];
     unix_pair(SOCK_STREAM, other);
     NEED(write(other[1], "second", 6) == 6 && write(sv[1], "first", 5) == 5);
-    R(syscall(SYS_dup2, other[0], sv[0]) == sv[0], "dup2");
+    R(syscall(SYS_dup2, other[0], sv[0], 0) == sv[0], "dup2");
     R(read(sv[0], b, 16), "read");
     TEXT(b, 6, "bytes");
     signal(SIGPIPE, SIG_IGN);
@@ -138,17 +138,6 @@ CASE(reused_by_another_mode) {
     WAITS(&d, "waits-now");
     R(write(sv[1], "x", 1), "write");
     E(&d, "read");
-}
-
-/* A call that no library sees, whatever is preloaded: the number is free, and a table that knows it
-   does not know that. */
-static long unseen(long number, long first, long second, long third, long fourth) {
-    long result;
-    // SAFETY: where the kernel has the fourth argument.
-    register long r10 __asm__("r10") = fourth;
-    // SAFETY: the arguments are those of the call, which changes two registers more.
-    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
-    return result;
 }
 
 /* The number of a socket that is known to be one, and is one no more. */

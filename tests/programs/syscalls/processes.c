@@ -35,7 +35,11 @@ CASE(forked) {
     child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (child == 0) _exit(answers(sv[0]));
     converse(child, "raw-clone");
+#ifdef SYS_fork
     child = (pid_t)syscall(SYS_fork);
+#else
+    child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
     if (child == 0) _exit(answers(sv[0]));
     converse(child, "raw-fork");
 }

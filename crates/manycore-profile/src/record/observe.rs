@@ -55,7 +55,7 @@ pub fn observe(
 ) -> Result<(Profile, ExitStatus)> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut directory = Directory::new()?;
-    adopt_orphans()?;
+    adopt_orphans(terminal);
     let mut program = to_start(command, inbox, adjust);
     interposition.with_statistics(directory.path()).apply(&mut program);
     terminal.say(format_args!("running {program:?}"));
@@ -135,10 +135,14 @@ fn to_start(command: &[OsString], inbox: &Inbox, adjust: impl FnOnce(&mut Comman
     program
 }
 
-/// Makes orphans of the program our children, so that their CPU time and their end become known.
-fn adopt_orphans() -> Result<()> {
-    set_child_subreaper(Some(getpid()))
-        .map_err(|error| Failure::failed(format!("cannot adopt orphans: {error}")))
+/// Makes orphans of the program our children, so that their CPU time and their end become known. A
+/// sandbox or an emulator may refuse that.
+fn adopt_orphans(terminal: &Terminal) {
+    if let Err(error) = set_child_subreaper(Some(getpid())) {
+        terminal.note(format_args!(
+            "processes that outlive their parent are left out of the CPU time: {error}"
+        ));
+    }
 }
 
 /// Whether a process has left statistics when it was that program.

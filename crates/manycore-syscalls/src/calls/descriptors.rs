@@ -11,6 +11,7 @@ use super::ties;
 use crate::descriptors as known;
 use crate::in_flight::Shape;
 use crate::moved::{self, Verdict};
+use crate::offload::number;
 use crate::table::OFFLOAD;
 use crate::{counters, real, thread};
 
@@ -200,7 +201,7 @@ unsafe fn dup2_of(fd: c_int, to: c_int) -> c_int {
     let shape = Shape::quick(Function::Dup2);
     let args = [fd as usize, to as usize, 0, 0, 0, 0];
     // SAFETY: no argument is a pointer, so that the kernel accesses no memory by this call.
-    let made = match unsafe { moved::on(fd, shape, libc::SYS_dup2, args) } {
+    let made = match unsafe { moved::on(fd, shape, number::DUP2, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
             // SAFETY: replacing the second descriptor is right (contract of this function).

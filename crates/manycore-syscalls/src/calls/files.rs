@@ -14,12 +14,12 @@ use crate::table::OFFLOAD;
 use crate::{counters, descriptors, memory, real, table};
 
 moved_as_they_are! {
-    pread(fd, buffer: *mut c_void, length: usize, offset: off_t) -> isize = SYS_pread64, Shape::waits(Function::Pread);
-    pwrite(fd, buffer: *const c_void, length: usize, offset: off_t) -> isize = SYS_pwrite64, Shape::waits(Function::Pwrite);
-    preadv(fd, parts: *const iovec, count: c_int, offset: off_t) -> isize = SYS_preadv, Shape::waits(Function::Preadv);
-    pwritev(fd, parts: *const iovec, count: c_int, offset: off_t) -> isize = SYS_pwritev, Shape::waits(Function::Pwritev);
-    fsync(fd) -> c_int = SYS_fsync, Shape::waits(Function::Fsync);
-    fdatasync(fd) -> c_int = SYS_fdatasync, Shape::waits(Function::Fdatasync);
+    pread(fd, buffer: *mut c_void, length: usize, offset: off_t) -> isize = libc::SYS_pread64, Shape::waits(Function::Pread);
+    pwrite(fd, buffer: *const c_void, length: usize, offset: off_t) -> isize = libc::SYS_pwrite64, Shape::waits(Function::Pwrite);
+    preadv(fd, parts: *const iovec, count: c_int, offset: off_t) -> isize = libc::SYS_preadv, Shape::waits(Function::Preadv);
+    pwritev(fd, parts: *const iovec, count: c_int, offset: off_t) -> isize = libc::SYS_pwritev, Shape::waits(Function::Pwritev);
+    fsync(fd) -> c_int = libc::SYS_fsync, Shape::waits(Function::Fsync);
+    fdatasync(fd) -> c_int = libc::SYS_fdatasync, Shape::waits(Function::Fdatasync);
 }
 
 /// Notes a new descriptor that was opened with these flags.

@@ -9,6 +9,8 @@ use syscalls::{Sysno, raw_syscall};
 use super::descriptors::{close_range, in_use, is_ours, not_open};
 use super::processes::note_flags;
 use super::ties;
+use crate::machine::{self, JumpTarget};
+use crate::offload::{Call, number, raw};
 use crate::{descriptors, memory, moved, real, thread, threads};
 
 noted! {
@@ -26,14 +28,15 @@ extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: u
     match number {
         libc::SYS_close => return close_by_number as *const () as usize,
         libc::SYS_close_range => return close_range_by_number as *const () as usize,
-        libc::SYS_dup2 | libc::SYS_dup3 if is_ours(second as c_int) => {
+        _ if is_dup(number) && is_ours(second as c_int) => {
             return replace_ours as *const () as usize;
         }
-        libc::SYS_dup2 | libc::SYS_dup3 if fd != second as c_int => {
+        _ if is_dup(number) && fd != second as c_int => {
             return replace_by_number as *const () as usize;
         }
         libc::SYS_setsockopt => descriptors::option_set(fd, second as c_int, third as c_int),
         libc::SYS_clone => note_flags(first),
+        #[cfg(target_arch = "x86_64")]
         libc::SYS_vfork => thread::forks(),
         libc::SYS_exit => threads::leaves(),
         // SAFETY: the address is that of the program's structure, which begins with a word of
@@ -45,6 +48,11 @@ extern "C" fn note_syscall(number: c_long, first: usize, second: usize, third: u
         }
     }
     real::syscall.address()
+}
+
+/// Whether the kernel has this number for a call onto another descriptor.
+fn is_dup(number: c_long) -> bool {
+    number == libc::SYS_dup3 || (cfg!(target_arch = "x86_64") && number == number::DUP2)
 }
 
 /// `syscall(SYS_close, ...)`: executed in place. A thread cannot be cancelled in it.
@@ -59,10 +67,10 @@ extern "C" fn close_by_number(_number: c_long, fd: c_int) -> c_long {
 
 /// `syscall(SYS_dup2, ...)` or `syscall(SYS_dup3, ...)` onto another descriptor.
 extern "C" fn replace_by_number(number: c_long, fd: c_int, to: c_int, flags: c_int) -> c_long {
-    let call = if number == libc::SYS_dup2 { Sysno::dup2 } else { Sysno::dup3 };
+    let args = [fd as usize, to as usize, flags as usize, 0, 0, 0];
     // SAFETY: these calls take numbers only; one argument more than a call has is none.
-    let replace = || unsafe { raw_syscall!(call, fd, to, flags) };
-    moved::result(descriptors::closing(to, replace).cast_signed()) as c_long
+    let replace = || unsafe { raw::execute(&Call { number: number as usize, args }) };
+    moved::result(descriptors::closing(to, replace)) as c_long
 }
 
 /// `syscall(SYS_dup2, ...)` onto a descriptor of ours.
@@ -90,7 +98,7 @@ extern "C" fn note_vfork() -> usize {
 /// # Safety
 ///
 /// As of [`leave`].
-unsafe extern "C" fn note_longjmp(target: *const [usize; 8]) -> usize {
+unsafe extern "C" fn note_longjmp(target: *const JumpTarget) -> usize {
     // SAFETY: the program calls libc's function with this target, and so jumps there (contract of
     // this function).
     unsafe { leave(target) };
@@ -100,7 +108,7 @@ unsafe extern "C" fn note_longjmp(target: *const [usize; 8]) -> usize {
 /// # Safety
 ///
 /// As of [`leave`].
-unsafe extern "C" fn note_longjmp_old(target: *const [usize; 8]) -> usize {
+unsafe extern "C" fn note_longjmp_old(target: *const JumpTarget) -> usize {
     // SAFETY: the program calls libc's function with this target, and so jumps there (contract of
     // this function).
     unsafe { leave(target) };
@@ -110,7 +118,7 @@ unsafe extern "C" fn note_longjmp_old(target: *const [usize; 8]) -> usize {
 /// # Safety
 ///
 /// As of [`leave`].
-unsafe extern "C" fn note_siglongjmp(target: *const [usize; 8]) -> usize {
+unsafe extern "C" fn note_siglongjmp(target: *const JumpTarget) -> usize {
     // SAFETY: the program calls libc's function with this target, and so jumps there (contract of
     // this function).
     unsafe { leave(target) };
@@ -120,15 +128,12 @@ unsafe extern "C" fn note_siglongjmp(target: *const [usize; 8]) -> usize {
 /// # Safety
 ///
 /// As of [`leave`].
-unsafe extern "C" fn note_longjmp_chk(target: *const [usize; 8]) -> usize {
+unsafe extern "C" fn note_longjmp_chk(target: *const JumpTarget) -> usize {
     // SAFETY: the program calls libc's function with this target, and so jumps there (contract of
     // this function).
     unsafe { leave(target) };
     real::__longjmp_chk.address()
 }
-
-/// The index of the stack pointer in a `jmp_buf` of libc's.
-const STACK_POINTER: usize = 6;
 
 /// Ends a moved call from which a handler jumps out: the call has to be over before its frame is
 /// gone.
@@ -136,17 +141,10 @@ const STACK_POINTER: usize = 6;
 /// # Safety
 ///
 /// The calling thread will jump to the target, which is a `jmp_buf` of libc's.
-unsafe fn leave(target: *const [usize; 8]) {
+unsafe fn leave(target: *const JumpTarget) {
     let Some(flight) = thread::in_flight() else { return };
     // SAFETY: the target is a `jmp_buf` of libc's (contract of this function).
-    let kept = unsafe { (*target)[STACK_POINTER] };
-    let guard: usize;
-    // SAFETY: the instruction reads the word of the thread's own block that has libc's secret for
-    // such pointers.
-    unsafe {
-        core::arch::asm!("mov {}, fs:0x30", out(reg) guard, options(pure, readonly, nostack));
-    }
-    let to = kept.rotate_right(17) ^ guard;
+    let to = machine::stack_pointer(unsafe { &*target });
     if to > flight.addr() && !stays_on_handlers_stack(to, flight.addr()) {
         // SAFETY: the call's frame is still there, and no part of it is in use: the handler that
         // interrupted it does not return.

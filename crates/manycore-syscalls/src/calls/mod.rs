@@ -47,7 +47,7 @@ impl<T> Register for *mut T {
 /// call: `name(descriptor, arguments) -> result = number, shape;`, or `shape => note;` with a
 /// closure that gets the result.
 macro_rules! moved_as_they_are {
-    ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:ident, $shape:expr $(=> $note:expr)?;)*) => {
+    ($($name:ident($fd:ident $(, $arg:ident: $ty:ty)*) -> $out:ty = $number:path, $shape:expr $(=> $note:expr)?;)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             ///
@@ -60,7 +60,7 @@ macro_rules! moved_as_they_are {
                 args[..given.len()].copy_from_slice(&given);
                 // SAFETY: the system call takes the function's arguments, which are right for it
                 // (contract of this function).
-                let result = match unsafe { $crate::moved::on($fd, $shape, libc::$number, args) } {
+                let result = match unsafe { $crate::moved::on($fd, $shape, $number, args) } {
                     $crate::moved::Verdict::Done(answer) => $crate::moved::result(answer) as $out,
                     $crate::moved::Verdict::InPlace(measured) => {
                         // SAFETY: the arguments are valid for libc's function of this name

@@ -14,22 +14,22 @@ use crate::table::OFFLOAD;
 use crate::{counters, descriptors, real};
 
 moved_as_they_are! {
-    connect(fd, address: *const sockaddr, length: socklen_t) -> c_int = SYS_connect, Shape::waits(Function::Connect);
-    bind(fd, address: *const sockaddr, length: socklen_t) -> c_int = SYS_bind, Shape::quick(Function::Bind);
-    listen(fd, backlog: c_int) -> c_int = SYS_listen, Shape::quick(Function::Listen);
-    shutdown(fd, how: c_int) -> c_int = SYS_shutdown, Shape::quick(Function::Shutdown);
+    connect(fd, address: *const sockaddr, length: socklen_t) -> c_int = libc::SYS_connect, Shape::waits(Function::Connect);
+    bind(fd, address: *const sockaddr, length: socklen_t) -> c_int = libc::SYS_bind, Shape::quick(Function::Bind);
+    listen(fd, backlog: c_int) -> c_int = libc::SYS_listen, Shape::quick(Function::Listen);
+    shutdown(fd, how: c_int) -> c_int = libc::SYS_shutdown, Shape::quick(Function::Shutdown);
     getsockopt(fd, level: c_int, name: c_int, value: *mut c_void, length: *mut socklen_t) -> c_int
-        = SYS_getsockopt, Shape::quick(Function::Getsockopt);
+        = libc::SYS_getsockopt, Shape::quick(Function::Getsockopt);
     getsockname(fd, address: *mut sockaddr, length: *mut socklen_t) -> c_int
-        = SYS_getsockname, Shape::quick(Function::Getsockname);
+        = libc::SYS_getsockname, Shape::quick(Function::Getsockname);
     getpeername(fd, address: *mut sockaddr, length: *mut socklen_t) -> c_int
-        = SYS_getpeername, Shape::quick(Function::Getpeername);
+        = libc::SYS_getpeername, Shape::quick(Function::Getpeername);
     accept(fd, address: *mut sockaddr, length: *mut socklen_t) -> c_int
-        = SYS_accept, Shape::waits(Function::Accept).makes() => |made| accepted(fd, made);
+        = libc::SYS_accept, Shape::waits(Function::Accept).makes() => |made| accepted(fd, made);
     accept4(fd, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int
-        = SYS_accept4, Shape::waits(Function::Accept4).makes() => |made| accepted(fd, made);
+        = libc::SYS_accept4, Shape::waits(Function::Accept4).makes() => |made| accepted(fd, made);
     setsockopt(fd, level: c_int, name: c_int, value: *const c_void, length: socklen_t) -> c_int
-        = SYS_setsockopt, Shape::quick(Function::Setsockopt) => |result| {
+        = libc::SYS_setsockopt, Shape::quick(Function::Setsockopt) => |result| {
             if result == 0 {
                 descriptors::option_set(fd, level, name);
             }

@@ -11,20 +11,20 @@ use crate::moved::{self, Verdict};
 use crate::{descriptors, real};
 
 moved_as_they_are! {
-    read(fd, buffer: *mut c_void, length: usize) -> isize = SYS_read, Shape::waits(Function::Read);
-    readv(fd, parts: *const iovec, count: c_int) -> isize = SYS_readv, Shape::waits(Function::Readv);
-    write(fd, buffer: *const c_void, length: usize) -> isize = SYS_write, Shape::waits(Function::Write).in_parts();
-    writev(fd, parts: *const iovec, count: c_int) -> isize = SYS_writev, Shape::waits(Function::Writev).in_parts();
+    read(fd, buffer: *mut c_void, length: usize) -> isize = libc::SYS_read, Shape::waits(Function::Read);
+    readv(fd, parts: *const iovec, count: c_int) -> isize = libc::SYS_readv, Shape::waits(Function::Readv);
+    write(fd, buffer: *const c_void, length: usize) -> isize = libc::SYS_write, Shape::waits(Function::Write).in_parts();
+    writev(fd, parts: *const iovec, count: c_int) -> isize = libc::SYS_writev, Shape::waits(Function::Writev).in_parts();
     sendto(fd, buffer: *const c_void, length: usize, flags: c_int, to: *const sockaddr, to_length: socklen_t) -> isize
-        = SYS_sendto, Shape::waits(Function::Sendto).in_parts().quick_if(returns_at_once(flags));
+        = libc::SYS_sendto, Shape::waits(Function::Sendto).in_parts().quick_if(returns_at_once(flags));
     sendmsg(fd, message: *const msghdr, flags: c_int) -> isize
-        = SYS_sendmsg, Shape::waits(Function::Sendmsg).in_parts().quick_if(returns_at_once(flags));
+        = libc::SYS_sendmsg, Shape::waits(Function::Sendmsg).in_parts().quick_if(returns_at_once(flags));
     sendmmsg(fd, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int
-        = SYS_sendmmsg, Shape::waits(Function::Sendmmsg).in_parts().quick_if(returns_at_once(flags));
+        = libc::SYS_sendmmsg, Shape::waits(Function::Sendmmsg).in_parts().quick_if(returns_at_once(flags));
     recvfrom(fd, buffer: *mut c_void, length: usize, flags: c_int, from: *mut sockaddr, from_length: *mut socklen_t) -> isize
-        = SYS_recvfrom, Shape::waits(Function::Recvfrom).in_parts_if(wants_all(flags)).quick_if(returns_at_once(flags));
+        = libc::SYS_recvfrom, Shape::waits(Function::Recvfrom).in_parts_if(wants_all(flags)).quick_if(returns_at_once(flags));
     sendfile(fd, from: c_int, offset: *mut off_t, count: usize) -> isize
-        = SYS_sendfile, Shape::waits(Function::Sendfile).in_parts().uncancelled();
+        = libc::SYS_sendfile, Shape::waits(Function::Sendfile).in_parts().uncancelled();
 }
 
 /// Whether the call does not wait, whatever the descriptor's mode.

@@ -10,13 +10,14 @@ use manycore_stats::syscalls::{Function, Outcome};
 use super::moved_as_they_are;
 use crate::in_flight::Shape;
 use crate::moved::{self, Measurement, Verdict};
+use crate::offload::number;
 use crate::{counters, descriptors, memory, real};
 
 moved_as_they_are! {
     epoll_wait(epoll, events: *mut epoll_event, count: c_int, timeout: c_int) -> c_int
-        = SYS_epoll_wait, Shape::timed(Function::EpollWait).quick_if(timeout == 0);
+        = number::EPOLL_WAIT, Shape::timed(Function::EpollWait).quick_if(timeout == 0);
     epoll_ctl(epoll, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int
-        = SYS_epoll_ctl, Shape::quick(Function::EpollCtl) => |result| {
+        = libc::SYS_epoll_ctl, Shape::quick(Function::EpollCtl) => |result| {
             if result == 0 && operation == libc::EPOLL_CTL_ADD {
                 descriptors::listens(epoll, fd);
             }
@@ -90,7 +91,7 @@ pub unsafe extern "C-unwind" fn poll(list: *mut pollfd, count: nfds_t, timeout: 
     let none = core::ptr::null();
     // SAFETY: the arguments are valid for this function (contract of this function), and so for the
     // system call, which takes the same.
-    match unsafe { with_first(listed(list, count), none, shape, libc::SYS_poll, args) } {
+    match unsafe { with_first(listed(list, count), none, shape, number::POLL, args) } {
         Verdict::Done(answer) => moved::result(answer) as c_int,
         Verdict::InPlace(measured) => {
             // SAFETY: the arguments are valid for libc's function of this name (contract of this
@@ -218,7 +219,7 @@ pub unsafe extern "C-unwind" fn select(
     // system call, which writes the remaining time, as libc does.
     unsafe {
         let fds = in_sets(count, [read, write, except]);
-        match with_first(fds, core::ptr::null(), shape, libc::SYS_select, args) {
+        match with_first(fds, core::ptr::null(), shape, number::SELECT, args) {
             Verdict::Done(answer) => moved::result(answer) as c_int,
             Verdict::InPlace(measured) => {
                 let result = real::select(count, read, write, except, timeout);

@@ -8,9 +8,10 @@
 //! No form trusts a table of descriptors: another thread may have put something else in a
 //! descriptor's place. A socket shows itself, by not answering `ENOTSOCK`.
 
-use libc::{EAGAIN, ENOTSOCK, EOPNOTSUPP, MSG_DONTWAIT};
+use libc::{EAGAIN, ENOSYS, ENOTSOCK, EOPNOTSUPP, MSG_DONTWAIT};
 use syscalls::{Sysno, raw_syscall};
 
+use super::number;
 use super::raw::{self, error, execute};
 use manycore_channel::call::{Answer, Call, Kind};
 
@@ -59,8 +60,8 @@ pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
         let [descriptor, second, third, fourth, ..] = call.args;
         let timed = kind == Kind::Timed;
         match call.number as i64 {
-            libc::SYS_poll => poll(call),
-            libc::SYS_epoll_wait => epoll(call),
+            number::POLL => poll(call),
+            number::EPOLL_WAIT => epoll(call),
             libc::SYS_epoll_pwait if call.args[4] == 0 => epoll(call),
             _ if timed => Attempt::Blocks,
             libc::SYS_read if third == 0 => Attempt::Done(execute(call)),
@@ -99,7 +100,7 @@ fn closes_lingering(call: &Call) -> bool {
     let [first, second, ..] = call.args;
     match call.number as i64 {
         libc::SYS_close => raw::lingers(first),
-        libc::SYS_dup2 | libc::SYS_dup3 => first != second && raw::lingers(second),
+        number::DUP2 | libc::SYS_dup3 => first != second && raw::lingers(second),
         _ => false,
     }
 }
@@ -152,7 +153,7 @@ unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
     // SAFETY: the targets of the call's arguments are valid, and the program wants its effect
     // (contract of `attempt`).
     let answer = unsafe { execute(tried) };
-    if answer == error(ENOTSOCK) || answer == error(EOPNOTSUPP) {
+    if has_no_such_form(answer) {
         return Attempt::Blocks;
     }
     if answer != error(EAGAIN) || is_non_blocking(call.args[0]) {
@@ -162,6 +163,12 @@ unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
         return Attempt::Blocks;
     }
     later(call.args[0], libc::EPOLLIN, Timeout::Never)
+}
+
+/// Whether the answer says that a call, or this descriptor, has no non-blocking form. `ENOSYS` is a
+/// sandbox's or an emulator's, which have `readv` but no `preadv2`.
+fn has_no_such_form(answer: Answer) -> bool {
+    [ENOTSOCK, EOPNOTSUPP, ENOSYS].map(error).contains(&answer)
 }
 
 /// A send of `length` bytes. A blocking send ends when all bytes were sent, or after an error with
@@ -188,7 +195,7 @@ fn after_send(call: &Call, answer: Answer, length: usize, done: &mut usize) -> A
     if *done > 0 && (answer != error(EAGAIN) || is_non_blocking(call.args[0])) {
         return Attempt::Done(*done as Answer);
     }
-    if answer == error(ENOTSOCK) || answer == error(EOPNOTSUPP) {
+    if has_no_such_form(answer) {
         return Attempt::Blocks;
     }
     if answer != error(EAGAIN) || is_non_blocking(call.args[0]) {
@@ -366,8 +373,10 @@ unsafe fn accept(call: &Call) -> Attempt {
         return Attempt::Blocks;
     }
     let mut ready = libc::pollfd { fd: descriptor as i32, events: libc::POLLIN, revents: 0 };
+    let entry = (&raw mut ready).expose_provenance();
+    let poll = Call { number: number::POLL as usize, args: [entry, 1, 0, 0, 0, 0] };
     // SAFETY: the structure is as large as the kernel writes.
-    let answer = unsafe { raw_syscall!(Sysno::poll, &raw mut ready, 1, 0) };
+    let answer = unsafe { execute(&poll) };
     if answer == 0 { later(descriptor, libc::EPOLLIN, Timeout::Never) } else { Attempt::Blocks }
 }
 

@@ -17,15 +17,17 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::raw::SLOWER;
+
 /// In ticks, about half a millisecond: more than it takes to wake a thread, and less than a time
 /// slice.
-const LATE: u64 = 1 << 20;
+const LATE: u64 = 1 << (20 - SLOWER);
 /// A late answer weighs as much as this many timely ones.
 const WEIGHT: u32 = 16;
 /// The weight of late answers with which a ring rests.
 const LIMIT: u32 = 4 * WEIGHT;
 /// In ticks, about a tenth of a second: many times the duration of a trial.
-const REST: u64 = 1 << 28;
+const REST: u64 = 1 << (28 - SLOWER);
 /// The number of rests that each are twice the one before; the last takes about three seconds.
 const LONGEST: u32 = 5;
 

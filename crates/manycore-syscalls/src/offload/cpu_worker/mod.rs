@@ -11,6 +11,7 @@ use syscalls::{Sysno, raw_syscall};
 
 use super::blocking::Blocking;
 use super::internal_fds;
+use super::raw;
 use super::settings::Maker;
 use super::slab::Zeroed;
 use super::uring::{self, Feed};
@@ -24,7 +25,7 @@ const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
 /// How many ticks, some milliseconds, a caller waits for a worker that another thread makes.
-const PATIENCE: u64 = 1 << 24;
+const PATIENCE: u64 = 1 << (24 - raw::SLOWER);
 
 /// A worker, and the calls on their way to it. All zero: it has not started.
 #[derive(Debug)]

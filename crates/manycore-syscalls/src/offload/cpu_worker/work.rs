@@ -10,18 +10,18 @@ use core::ffi::c_void;
 use core::sync::atomic::Ordering;
 
 use manycore::sync::{clock, cpu, hint, tuning};
-use syscalls::{Sysno, raw_syscall};
 
 use super::super::affinity;
 use super::super::attempt::{Attempt, attempt};
 use super::super::blocking::Blocking;
 use super::super::internal_fds;
+use super::super::number;
 use super::super::raw;
 use super::super::uring::RING;
 use super::super::waits::{BELL, Waits};
 use super::super::worker_pool::{OPEN_SIGNALS, signal_of};
 use super::CpuWorker;
-use manycore_channel::call::Kind;
+use manycore_channel::call::{Call, Kind};
 use manycore_channel::queue::{Calls, Cancelled, Queue};
 use manycore_channel::slot::{Reply, Slot};
 
@@ -166,7 +166,7 @@ impl Worker {
         }
         let mut order = slot.order();
         // A `poll` has its descriptor in an array of the program's, which stays as it is.
-        if order.call.number != libc::SYS_poll as usize {
+        if order.call.number != number::POLL as usize {
             order.call.args[0] = descriptor as usize;
         }
         wait.tries += 1;
@@ -199,7 +199,7 @@ impl Worker {
         // SAFETY: the call is in the table, and so was not answered: its slot is there.
         let slot = unsafe { &*wait.slot };
         let descriptor = self.waits.remove(place);
-        if slot.order().call.number == libc::SYS_poll as usize {
+        if slot.order().call.number == number::POLL as usize {
             internal_fds::close(descriptor);
         } else {
             slot.redirect(descriptor);
@@ -240,11 +240,10 @@ impl Worker {
     /// calls.
     fn look(&mut self, milliseconds: i32) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        let epoll = self.epoll;
+        let into = events.as_mut_ptr().expose_provenance();
+        let args = [self.epoll as usize, into, EVENTS, milliseconds as usize, 0, 0];
         // SAFETY: the kernel writes no more events than the array has.
-        let count = unsafe {
-            raw_syscall!(Sysno::epoll_wait, epoll, events.as_mut_ptr(), EVENTS, milliseconds)
-        } as isize;
+        let count = unsafe { raw::execute(&Call { number: number::EPOLL_WAIT as usize, args }) };
         for event in &events[..count.clamp(0, EVENTS as isize) as usize] {
             match event.u64 {
                 BELL => {}
