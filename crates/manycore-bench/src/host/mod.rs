@@ -7,6 +7,7 @@
 //! | `walk` | loads from each level of cache and from memory |
 //! | `transfer` | cache lines that go from one CPU to another |
 //! | `contention` | how often a compare-and-swap succeeds while another CPU tries, too |
+//! | `burst` | accesses of several cores to one line at the same moment, for `machines derive` |
 //! | `hand_over` | the same of each pair of CPUs, for `machines derive` |
 //! | `kernel` | system calls, wake-ups, switches between threads, time slices |
 //! | `model` | from what was measured to a model for the simulator |
@@ -24,6 +25,7 @@
 //! # Ok::<(), manycore_bench::Failure>(())
 //! ```
 
+pub(crate) mod burst;
 mod contention;
 pub(crate) mod hand_over;
 mod kernel;

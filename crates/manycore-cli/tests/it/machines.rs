@@ -84,15 +84,17 @@ fn a_model_is_derived_from_latencies_and_bursts() {
 }
 
 #[test]
-fn latencies_of_this_host_make_a_model() {
+fn latencies_and_bursts_of_this_host_make_a_model() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (here, latencies) = (path("here.toml"), path("latencies.toml"));
-    let arguments = ["machines", "measure", "-q", "--out", &here, "--latencies", &latencies];
-    let output = manycore(&arguments).output().unwrap();
+    let [here, latencies, bursts] = ["here.toml", "latencies.toml", "bursts.csv"].map(path);
+    let files = ["--out", &here, "--latencies", &latencies, "--bursts", &bursts];
+    let output = manycore(&[&["machines", "measure", "-q"][..], &files].concat()).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    let output = manycore(&["machines", "derive", "--latencies", &latencies]).output().unwrap();
+    let derived = ["machines", "derive", "--latencies", &latencies, "--bursts", &bursts];
+    let output = manycore(&derived).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let model = String::from_utf8(output.stdout).unwrap();
     assert!(model.contains("one way of a hand-over") && model.contains("as here"), "{model}");
+    assert!(model.contains("bursts: atomic additions to own lines"), "{model}");
 }

@@ -39,6 +39,15 @@ impl Burst {
         filled.map(|(number, line)| Self::line(file, number + 1, line)).collect()
     }
 
+    /// The table that [`table`](Self::table) reads.
+    pub fn text(bursts: &[Self]) -> String {
+        let line = |burst: &Self| {
+            let Self { accesses, cores, cycles } = burst;
+            format!("{accesses},{cores},{cycles:.1}\n")
+        };
+        std::iter::once(format!("{HEADER}\n")).chain(bursts.iter().map(line)).collect()
+    }
+
     fn line(file: &str, number: usize, line: &str) -> Result<Self, Problem> {
         let fault = |remedy: &str| {
             Problem::of_file(file, format_args!("cannot read line {number}, `{line}`"), remedy)
