@@ -208,7 +208,7 @@ impl Run<'_> {
             let counts = self.accesses.execute(core, one, own);
             let took = clock::ordered().wrapping_sub(before).saturating_sub(overhead);
             let is_on_time = before < begin + period / 8;
-            (counts && is_on_time).then(|| took as f64 * self.ns_per_tick)
+            (counts && is_on_time).then_some(took as f64 * self.ns_per_tick)
         };
         (0..BURSTS).map(burst).collect()
     }
