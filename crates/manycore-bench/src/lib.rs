@@ -11,6 +11,7 @@
 //! | [`goals`] | what it wants of its sets, indexes and reverse maps, measured and judged |
 //! | [`contender`] | locks of manycore, glibc, `parking_lot` and the standard library |
 //! | [`host`] | what the machine underneath costs: the constants of a machine model |
+//! | `line_accesses` | what cores do with one line at the same moment, natively and simulated |
 //! | `registry` | the workloads that there are, a line each; how one is added |
 //! | `workload`, [`front`] | what a workload is; what the commands of all have in common |
 //! | `campaign` | the protocol applied to slices in worker processes |
@@ -54,6 +55,7 @@ pub mod host;
 pub mod index;
 pub mod kernel;
 pub mod kernel_load;
+mod line_accesses;
 pub mod lock;
 pub mod machines;
 pub mod many;

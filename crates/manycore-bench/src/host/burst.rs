@@ -2,7 +2,7 @@
 //! From these `machines derive` computes how the home of a line serves many.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use manycore::sync::{CachePadded, clock};
 use manycore_sim::model::derive::Burst;
@@ -12,6 +12,7 @@ use super::sample::{Sample, ns_per_tick};
 use super::topology::Topology;
 use crate::cpus;
 use crate::failure::Failure;
+use crate::line_accesses::Accesses;
 
 /// Bursts of a kind with a number of cores. The median counts, since other activity of the machine
 /// delays some of them.
@@ -26,48 +27,15 @@ const EACH_NS: f64 = 500.0;
 /// How long all cores add without end, in nanoseconds.
 const WITHOUT_END_NS: f64 = 10_000_000.0;
 
-/// What the cores do at the moment of a burst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Accesses {
-    ReadOne,
-    ReadOwn,
-    ReadWritten,
-    WriteRead,
-    WriteOne,
-    WriteOwn,
-    AddWithoutEnd,
-}
-
-impl Accesses {
-    const ALL: [(Self, &str); 7] = [
-        (Self::ReadOne, "read-one"),
-        (Self::ReadOwn, "read-own"),
-        (Self::ReadWritten, "read-written"),
-        (Self::WriteRead, "write-read"),
-        (Self::WriteOne, "write-one"),
-        (Self::WriteOwn, "write-own"),
-        (Self::AddWithoutEnd, "add-without-end"),
-    ];
-
-    /// Executes the access of a core; returns whether its time counts.
-    fn execute(self, core: usize, shared: &AtomicU64, own: &AtomicU64) -> bool {
-        // Relaxed: the words order nothing.
-        let order = Ordering::Relaxed;
-        match self {
-            Self::ReadOne => shared.load(order) < u64::MAX,
-            Self::ReadOwn => own.load(order) < u64::MAX,
-            Self::WriteOne | Self::AddWithoutEnd => shared.fetch_add(1, order) < u64::MAX,
-            Self::WriteOwn => own.fetch_add(1, order) < u64::MAX,
-            Self::ReadWritten | Self::WriteRead if core == 0 => {
-                shared.fetch_add(1, order);
-                self == Self::WriteRead
-            }
-            Self::ReadWritten | Self::WriteRead => {
-                shared.load(order) < u64::MAX && self == Self::ReadWritten
-            }
-        }
-    }
-}
+/// The accesses of bursts, with their names in the table.
+const ACCESSES: [(Accesses, &str); 6] = [
+    (Accesses::ReadOne, "read-one"),
+    (Accesses::ReadOwn, "read-own"),
+    (Accesses::ReadWritten, "read-written"),
+    (Accesses::WriteRead, "write-read"),
+    (Accesses::WriteOne, "write-one"),
+    (Accesses::WriteOwn, "write-own"),
+];
 
 /// All kinds of bursts with 1, 2, and more cores of this machine, group by group. Times are in
 /// cycles of a clock of `ghz`. `progress` is called with each number of cores.
@@ -81,15 +49,22 @@ pub(crate) fn table(
     let mut table = Vec::new();
     for count in counts(topology, cores.len()) {
         progress(count);
-        for (accesses, name) in Accesses::ALL {
-            if count == 1 && accesses == Accesses::ReadWritten {
-                continue; // there is no reader
+        let run = Run { ns_per_tick, cpus: &cores[..count] };
+        let mut note = |name: &str, ns: f64| {
+            let (accesses, cores) = (name.to_owned(), count as u32);
+            table.push(Burst { accesses, cores, cycles: (ns * ghz).max(0.1) });
+        };
+        for (accesses, name) in ACCESSES {
+            // One core alone reads nothing that another has written.
+            if count > 1 || accesses != Accesses::ReadWritten {
+                note(
+                    name,
+                    run.measure(|core, start, words| run.bursts(accesses, core, start, words))?,
+                );
             }
-            let run = Run { accesses, ns_per_tick, cpus: &cores[..count] };
-            let ns = run.measure()?;
-            let cores = count as u32;
-            table.push(Burst { accesses: name.to_owned(), cores, cycles: (ns * ghz).max(0.1) });
         }
+        let additions = |_, start, words: &Words| vec![Some(run.add_without_end(start, words))];
+        note("add-without-end", run.measure(additions)?);
     }
     Ok(table)
 }
@@ -114,115 +89,82 @@ fn counts(topology: &Topology, cores: usize) -> Vec<usize> {
     counts
 }
 
-/// Bursts of one kind by these CPUs.
+/// Bursts by these CPUs.
 struct Run<'a> {
-    accesses: Accesses,
     ns_per_tick: f64,
     cpus: &'a [usize],
 }
 
-/// What the threads of a run share.
-struct Shared {
-    ready: Barrier,
-    /// The tick of the first burst; 0 until it is chosen.
-    start: AtomicU64,
-    /// Whether a thread could not be kept on its CPU.
-    failed: AtomicBool,
-    words: Vec<CachePadded<AtomicU64>>,
-}
+/// Words on lines of their own: the first one is for all cores, and each core has one behind it.
+type Words = [CachePadded<AtomicU64>];
 
 impl Run<'_> {
-    /// The mean time of an access in nanoseconds: the median over all bursts.
-    fn measure(&self) -> Result<f64, Failure> {
-        let shared = Shared {
-            ready: Barrier::new(self.cpus.len()),
-            start: AtomicU64::new(0),
-            failed: AtomicBool::new(false),
-            words: (0..=self.cpus.len()).map(|_| CachePadded(AtomicU64::new(0))).collect(),
+    /// The mean time of an access in nanoseconds: the median over all bursts. Each core calls
+    /// `access` with its number, the tick of the first burst and the words. That returns the times
+    /// by burst; none where the core came too late, or where its access is not measured.
+    fn measure(
+        &self,
+        access: impl Fn(u32, u64, &Words) -> Vec<Option<f64>> + Sync,
+    ) -> Result<f64, Failure> {
+        let ready = Barrier::new(self.cpus.len());
+        let start = AtomicU64::new(0);
+        let words: Vec<_> = (0..=self.cpus.len()).map(|_| CachePadded(AtomicU64::new(0))).collect();
+        let on_core = |core: u32| {
+            let pinned = cpus::pin(self.cpus[core as usize]).map_err(not_pinned);
+            // A thread that could not be pinned goes on, because the others wait for it.
+            if ready.wait().is_leader() {
+                // Relaxed, here and below: only the value of the word matters.
+                start.store(clock::now() + self.ticks(self.period()), Ordering::Relaxed);
+            }
+            while start.load(Ordering::Relaxed) == 0 {
+                std::hint::spin_loop();
+            }
+            let times = access(core, start.load(Ordering::Relaxed), &words);
+            pinned.map(|()| times)
         };
-        let times = std::thread::scope(|scope| {
-            let shared = &shared;
-            let begin = |core| scope.spawn(move || self.on_core(core, shared));
-            let threads: Vec<_> = (0..self.cpus.len()).map(begin).collect();
+        let times: Result<Vec<_>, _> = std::thread::scope(|scope| {
+            let on_core = &on_core;
+            let begin = |core| scope.spawn(move || on_core(core));
+            let threads: Vec<_> = (0..self.cpus.len() as u32).map(begin).collect();
             threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
         });
-        self.mean(times)
+        mean(&times?)
     }
 
-    fn mean(&self, times: Vec<Result<Vec<Option<f64>>, Failure>>) -> Result<f64, Failure> {
-        let times: Vec<Vec<Option<f64>>> = times.into_iter().collect::<Result<_, _>>()?;
-        let bursts = times.first().map_or(0, Vec::len);
-        let of_burst = |burst: usize| {
-            let counted: Vec<f64> = times.iter().filter_map(|core| core[burst]).collect();
-            let sum: f64 = counted.iter().sum();
-            (!counted.is_empty()).then(|| sum / counted.len() as f64)
-        };
-        let means: Vec<f64> = (0..bursts).filter_map(of_burst).collect();
-        if means.is_empty() {
-            let fault =
-                "no core was on time for a burst: measure while the machine does nothing else";
-            return Err(Failure::Failed(fault.into()));
-        }
-        Ok(Sample::of(means).percentile(0.5))
-    }
-
-    /// The times of a core's accesses, by burst; none where it came too late or does not count.
-    fn on_core(&self, core: usize, shared: &Shared) -> Result<Vec<Option<f64>>, Failure> {
-        let pinned = cpus::pin(self.cpus[core]).map_err(not_pinned);
-        if pinned.is_err() {
-            shared.failed.store(true, Ordering::Relaxed); // Relaxed: the barrier orders it
-        }
-        shared.ready.wait();
-        // Relaxed: the barrier orders it.
-        if shared.failed.load(Ordering::Relaxed) {
-            return pinned.map(|()| Vec::new());
-        }
-        if core == 0 {
-            let start = clock::now() + self.ticks(self.period());
-            shared.start.store(start, Ordering::Relaxed); // Relaxed: the value is all that counts
-        }
-        let start = loop {
-            match shared.start.load(Ordering::Relaxed) {
-                0 => std::hint::spin_loop(),
-                start => break start,
-            }
-        };
-        Ok(match self.accesses {
-            Accesses::AddWithoutEnd => vec![Some(self.add_without_end(core, start, shared))],
-            _ => self.bursts(core, start, shared),
-        })
-    }
-
-    fn bursts(&self, core: usize, start: u64, shared: &Shared) -> Vec<Option<f64>> {
-        let [one, own] = [0, core + 1].map(|word| &*shared.words[word]);
+    /// Bursts of these accesses.
+    fn bursts(&self, of: Accesses, core: u32, start: u64, words: &Words) -> Vec<Option<f64>> {
+        let word = &words[if of.is_of_own_lines() { core as usize + 1 } else { 0 }];
         let (period, overhead) = (self.ticks(self.period()), overhead());
         let burst = |number: u64| {
             let begin = start + number * period;
             // The first core has the line at the start of each burst.
-            if core == 0 && self.accesses == Accesses::WriteOne {
+            if core == 0 && of == Accesses::WriteOne {
                 wait_until(begin - period / 4);
-                one.fetch_add(1, Ordering::Relaxed); // Relaxed: the words order nothing
+                word.fetch_add(1, Ordering::Relaxed); // Relaxed: the words order nothing
             }
             wait_until(begin);
             let before = clock::ordered();
-            let counts = self.accesses.execute(core, one, own);
+            // Relaxed: the words order nothing.
+            _ = match of.writes(core) {
+                true => word.fetch_add(1, Ordering::Relaxed),
+                false => word.load(Ordering::Relaxed),
+            };
             let took = clock::ordered().wrapping_sub(before).saturating_sub(overhead);
             let is_on_time = before < begin + period / 8;
-            (counts && is_on_time).then_some(took as f64 * self.ns_per_tick)
+            (of.is_measured(core) && is_on_time).then_some(took as f64 * self.ns_per_tick)
         };
         (0..BURSTS).map(burst).collect()
     }
 
     /// The time of an addition while all cores make one after the other.
-    fn add_without_end(&self, core: usize, start: u64, shared: &Shared) -> f64 {
+    fn add_without_end(&self, start: u64, words: &Words) -> f64 {
         const BATCH: u64 = 32;
         let end = start + self.ticks(WITHOUT_END_NS);
         wait_until(start);
         let (begin, mut done) = (clock::now(), 0);
         while clock::now() < end {
-            (0..BATCH).for_each(|_| {
-                _ = self.accesses.execute(core, &shared.words[0], &shared.words[core + 1])
-            });
+            // Relaxed: the words order nothing.
+            (0..BATCH).for_each(|_| _ = words[0].fetch_add(1, Ordering::Relaxed));
             done += BATCH;
         }
         clock::now().wrapping_sub(begin) as f64 * self.ns_per_tick / done.max(1) as f64
@@ -236,6 +178,22 @@ impl Run<'_> {
     fn ticks(&self, ns: f64) -> u64 {
         (ns / self.ns_per_tick).ceil() as u64
     }
+}
+
+/// The median over all bursts of the mean over the cores. `times` has a list for each core.
+fn mean(times: &[Vec<Option<f64>>]) -> Result<f64, Failure> {
+    let bursts = times.first().map_or(0, Vec::len);
+    let of_burst = |burst: usize| {
+        let counted: Vec<f64> = times.iter().filter_map(|core| core[burst]).collect();
+        let sum: f64 = counted.iter().sum();
+        (!counted.is_empty()).then(|| sum / counted.len() as f64)
+    };
+    let means: Vec<f64> = (0..bursts).filter_map(of_burst).collect();
+    if means.is_empty() {
+        let fault = "no core was on time for a burst: measure while the machine does nothing else";
+        return Err(Failure::Failed(fault.into()));
+    }
+    Ok(Sample::of(means).percentile(0.5))
 }
 
 fn wait_until(tick: u64) {
@@ -265,6 +223,6 @@ mod tests {
         assert!(read.iter().all(|burst| burst.cycles > 0.0 && burst.cycles < 1e7), "{text}");
         let counts = counts(&topology, one_cpu_a_core(&topology).len());
         // One core alone reads nothing that another has written.
-        assert_eq!(read.len(), Accesses::ALL.len() * counts.len() - 1);
+        assert_eq!(read.len(), (ACCESSES.len() + 1) * counts.len() - 1);
     }
 }

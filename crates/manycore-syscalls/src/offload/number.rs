@@ -44,15 +44,15 @@ mod replaced {
     ///
     /// # Safety
     ///
-    /// The caller wants the call's effects on memory.
+    /// The arguments' pointers lead to memory that the call may access as its manual page says.
     #[inline]
     pub unsafe fn execute_replaced(call: &Call) -> Option<Answer> {
         if call.number < POLL as usize {
             return None;
         }
         let [a, b, c, d, ..] = call.args;
-        // SAFETY: the caller wants the old call's effects on memory (contract of this function),
-        // and the new one has the same.
+        // SAFETY: the arguments' pointers lead to what the old call accesses (contract of this
+        // function), and the new one accesses the same.
         let answer = unsafe {
             match call.number as c_long {
                 POLL => poll(a, b, c as i32),
@@ -74,8 +74,8 @@ mod replaced {
             tv_nsec: i64::from(milliseconds % 1000 * 1_000_000),
         };
         let limit = if milliseconds < 0 { core::ptr::null_mut() } else { &raw mut limit };
-        // SAFETY: the caller wants the effect on the list (contract of this function); the time is
-        // in this frame.
+        // SAFETY: the list has `count` entries, which the kernel may write to (contract of this
+        // function); the time is in this frame.
         unsafe { raw_syscall!(Sysno::ppoll, list, count, limit, 0, 8).cast_signed() }
     }
 
@@ -100,8 +100,8 @@ mod replaced {
             left.tv_nsec = time.tv_usec % 1_000_000 * 1000;
             limit = &raw mut left;
         }
-        // SAFETY: the caller wants the effect on the sets (contract of this function); the time is
-        // in this frame.
+        // SAFETY: each set is null or has `count` bits, which the kernel may write to (contract of
+        // this function); the time is in this frame.
         let answer = unsafe {
             raw_syscall!(Sysno::pselect6, count, read, write, except, limit, 0).cast_signed()
         };
@@ -122,8 +122,7 @@ mod replaced {
             let flags = unsafe { raw_syscall!(Sysno::fcntl, fd, libc::F_GETFD) }.cast_signed();
             return if flags < 0 { flags } else { fd as Answer };
         }
-        // SAFETY: the call takes numbers only; the caller wants the descriptor to be replaced
-        // (contract of this function).
+        // SAFETY: the call takes numbers only, and accesses no memory of the program's.
         unsafe { raw_syscall!(Sysno::dup3, fd, to, 0).cast_signed() }
     }
 }

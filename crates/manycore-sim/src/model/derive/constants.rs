@@ -230,18 +230,10 @@ impl Maker<'_> {
         let mean = pairs.iter().map(|class| way(*class)).sum::<f64>() / pairs.len() as f64;
         let far = pairs.iter().filter(|class| **class > 0).count() as f64 / pairs.len() as f64;
         let value = ((service - mean - self.kept()) / far.max(0.01)).max(0.0).round();
-        Some(Constant {
-            field,
-            class: None,
-            value,
-            low: (0.7 * value).floor(),
-            high: (1.4 * value).ceil(),
-            provenance: Provenance::Derived,
-            from: self.bursts_source(),
-            note: Some(format!(
-                "bursts: an addition keeps a line for {service:.0} cycles that all cores want, the ways between their sockets take {mean:.0}"
-            )),
-        })
+        let note = format!(
+            "an addition keeps a line for {service:.0} cycles that all cores want, the ways between their sockets take {mean:.0}"
+        );
+        Some(self.burst_constant(field, value, around(value), &note))
     }
 
     /// How long an addition occupies the home of a line, if the home executes it. Additions by all
@@ -253,18 +245,10 @@ impl Maker<'_> {
             true => (service.round(), "the line stays at its home"),
             false => (0.0, "the line moves"),
         };
-        Some(Constant {
-            field,
-            class: None,
-            value,
-            low: (0.7 * value).floor(),
-            high: (1.4 * value).ceil(),
-            provenance: Provenance::Derived,
-            from: self.bursts_source(),
-            note: Some(format!(
-                "bursts: additions by all cores follow each other after {service:.0} cycles, and a hand-over takes {nearest:.0}: {what}"
-            )),
-        })
+        let note = format!(
+            "additions by all cores follow each other after {service:.0} cycles, and a hand-over takes {nearest:.0}: {what}"
+        );
+        Some(self.burst_constant(field, value, around(value), &note))
     }
 
     /// Whether reads of a group are combined. If they were, reads of a freshly written line by all
@@ -277,18 +261,31 @@ impl Maker<'_> {
             true => (0.0, "not together"),
             false => (1.0, "together"),
         };
-        Some(Constant {
+        let note = format!(
+            "each of all cores that read a line adds {all:.0} cycles, each of a group {within:.0}: reads are served {what}"
+        );
+        Some(self.burst_constant(field, value, (0.0, 1.0), &note))
+    }
+
+    /// A constant that follows from bursts: its value, and the least and the largest that it may
+    /// be.
+    fn burst_constant(
+        &self,
+        field: &'static Field,
+        value: f64,
+        (low, high): (f64, f64),
+        note: &str,
+    ) -> Constant {
+        Constant {
             field,
             class: None,
             value,
-            low: 0.0,
-            high: 1.0,
+            low,
+            high,
             provenance: Provenance::Derived,
             from: self.bursts_source(),
-            note: Some(format!(
-                "bursts: each of all cores that read a line adds {all:.0} cycles, each of a group {within:.0}: reads are served {what}"
-            )),
-        })
+            note: Some(format!("bursts: {note}")),
+        }
     }
 
     /// The key of the source of bursts, if the description names one.
@@ -379,16 +376,8 @@ impl Maker<'_> {
             _ => return None,
         };
         let value = value.round().clamp(field.least, field.most);
-        Some(Constant {
-            field,
-            class: None,
-            value,
-            low: (0.7 * value).round().max(field.least),
-            high: (1.4 * value).round().min(field.most),
-            provenance: Provenance::Derived,
-            from: self.bursts_source(),
-            note: Some(format!("bursts: {what}")),
-        })
+        let range = ((0.7 * value).round().max(field.least), (1.4 * value).round().min(field.most));
+        Some(self.burst_constant(field, value, range, what))
     }
 
     /// A value of the similar machine. Times that pass outside of the core are the same in
@@ -423,6 +412,11 @@ impl Maker<'_> {
             note: Some(format!("as {}{before}", self.like.name)),
         }
     }
+}
+
+/// How far a number of cycles that was computed from bursts may be off.
+fn around(value: f64) -> (f64, f64) {
+    ((0.7 * value).floor(), (1.4 * value).ceil())
 }
 
 #[cfg(test)]

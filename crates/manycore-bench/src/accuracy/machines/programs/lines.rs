@@ -7,28 +7,8 @@ use manycore_simulated::sync::CachePadded;
 use manycore_simulated::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
+use crate::line_accesses::Accesses;
 use crate::simulated::{Finding, Run, SimulatedProgram, Window, sight};
-
-/// The accesses to a line.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Accesses {
-    /// All cores read the same line, which no core writes.
-    ReadOne,
-    /// Each core reads a line of its own.
-    ReadOwn,
-    /// One core writes a line, all others read it. The reads are measured.
-    ReadWritten,
-    /// One core writes a line, all others read it. The writes are measured.
-    WriteRead,
-    /// All cores add to a word of the same line.
-    WriteOne,
-    /// Each core adds to a word of its own.
-    WriteOwn,
-    /// Two cores hand a word to each other by compare-and-swap. The value is half of the time there
-    /// and back. The second core is at this distance class.
-    HandOver { class: u8 },
-}
 
 /// Accesses to lines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,21 +81,14 @@ fn bursts(accesses: Accesses, threads: u32) -> (u64, u64) {
             }
             let late = lateness(index, burst);
             thread::compute((begin + late).saturating_sub(thread::now()));
-            let (own, shared) = (&words[index as usize + 1], &words[0]);
+            let word = &words[if accesses.is_of_own_lines() { index as usize + 1 } else { 0 }];
             let before = thread::now();
             // Relaxed: the words order nothing.
-            let counts = match accesses {
-                Accesses::ReadOne => shared.load(Ordering::Relaxed) == 0,
-                Accesses::ReadOwn => own.load(Ordering::Relaxed) == 0,
-                Accesses::WriteOne => shared.fetch_add(1, Ordering::Relaxed) < u64::MAX,
-                Accesses::WriteOwn => own.fetch_add(1, Ordering::Relaxed) < u64::MAX,
-                Accesses::ReadWritten | Accesses::WriteRead if index == 0 => {
-                    shared.fetch_add(1, Ordering::Relaxed);
-                    accesses == Accesses::WriteRead
-                }
-                _ => shared.load(Ordering::Relaxed) < u64::MAX && accesses == Accesses::ReadWritten,
+            _ = match accesses.writes(index) {
+                true => word.fetch_add(1, Ordering::Relaxed),
+                false => word.load(Ordering::Relaxed),
             };
-            if burst > 0 && counts {
+            if burst > 0 && accesses.is_measured(index) {
                 cycles += thread::now() - before;
                 count += 1;
             }

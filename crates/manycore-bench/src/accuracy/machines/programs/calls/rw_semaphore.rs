@@ -153,7 +153,7 @@ impl RwSemaphore {
         futex::wake(&raw const **granted, 1);
     }
 
-    /// Whether nobody has the semaphore or waits for it.
+    /// Whether no thread has the semaphore or waits for it.
     pub fn is_free(&self) -> bool {
         // Relaxed: all threads have ended.
         self.line.count.load(Ordering::Relaxed) == 0 && self.queue.borrow().is_empty()
