@@ -142,7 +142,8 @@ impl Host {
             "caches" => self.cache(path),
             "core" => self.core(path),
             "os" => self.os(path),
-            _ => self.occupancy(path),
+            "bandwidth" => Entry::assumed(5.0, 1.0, 20.0, "not measured: 8 to 160 GB/s at 2.5 GHz"),
+            _ => self.directory(path),
         }
     }
 
@@ -297,7 +298,7 @@ impl Host {
         message.plus(&reads).plus(&skew).derived(note)
     }
 
-    fn occupancy(&self, path: &str) -> Entry {
+    fn directory(&self, path: &str) -> Entry {
         match path {
             "directory.hold" => self.hold(),
             "directory.combining" => {
@@ -317,7 +318,12 @@ impl Host {
             "directory.contention" => {
                 Entry::assumed(0.0, 0.0, 300.0, "not measured: it takes many CPUs of two sockets")
             }
-            _ => Entry::assumed(5.0, 1.0, 20.0, "not measured: 8 to 160 GB/s at 2.5 GHz"),
+            "directory.rmw_at_home" if cfg!(target_arch = "x86_64") => Entry::exactly(0, "")
+                .derived("x86 processors execute atomic operations in the core's own cache"),
+            "directory.rmw_at_home" => {
+                Entry::assumed(0.0, 0.0, 30.0, "not measured: bursts of many cores tell")
+            }
+            _ => unreachable!("a constant of machines that is not measured: {path}"),
         }
     }
 
@@ -537,6 +543,7 @@ mod tests {
         assert_eq!(value("latency.load.uncached", 1), 2.0 * (100.0 + 50.0));
         // Three of four succeed: three iterations of an atomic operation and a load.
         assert_eq!(value("directory.hold", 0), 3.0 * 20.0);
+        assert_eq!(value("directory.rmw_at_home", 0), 0.0);
         assert_eq!(value("os.context_switch", 0), 1_400.0);
         // Five nanoseconds for every other branch.
         assert_eq!(value("core.branch_miss", 0), 20.0);

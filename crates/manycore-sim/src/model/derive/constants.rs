@@ -148,9 +148,7 @@ impl Maker<'_> {
             "directory.contention" => {
                 self.contention(field).unwrap_or_else(|| self.of_similar(field, class))
             }
-            "directory.rmw_at_home" => {
-                self.rmw_at_home(field).unwrap_or_else(|| self.of_similar(field, class))
-            }
+            "directory.rmw_at_home" => self.rmw_at_home(field),
             _ => self.of_bursts(field).unwrap_or_else(|| self.of_similar(field, class)),
         }
     }
@@ -238,17 +236,27 @@ impl Maker<'_> {
 
     /// How long an addition occupies the home of a line, if the home executes it. Additions by all
     /// cores then take turns in less time than a line needs from core to core.
-    fn rmw_at_home(&self, field: &'static Field) -> Option<Constant> {
-        let service = bursts::service_without_end(self.bursts)?;
+    ///
+    /// A core that gets the line and adds to it several times looks the same, unless there are
+    /// bursts in which each core adds once. Where the similar machine's value is exact, its kind
+    /// of processor never lets the home do it.
+    fn rmw_at_home(&self, field: &'static Field) -> Constant {
+        let similar = self.of_similar(field, 0);
+        let without_end = bursts::service_without_end(self.bursts);
+        let Some(service) = without_end.filter(|_| similar.low < similar.high) else {
+            return similar;
+        };
         let nearest = self.observed.hand_overs[0].ns.value * self.ghz;
-        let (value, what) = match service < nearest / 2.0 {
+        let slowest =
+            bursts::service(self.bursts, |_| true).map_or(service, |one| service.max(one));
+        let (value, what) = match slowest < nearest / 2.0 {
             true => (service.round(), "the line stays at its home"),
             false => (0.0, "the line moves"),
         };
         let note = format!(
             "additions by all cores follow each other after {service:.0} cycles, and a hand-over takes {nearest:.0}: {what}"
         );
-        Some(self.burst_constant(field, value, around(value), &note))
+        self.burst_constant(field, value, around(value), &note)
     }
 
     /// Whether reads of a group are combined. If they were, reads of a freshly written line by all
@@ -433,14 +441,20 @@ mod tests {
 
     #[test]
     fn additions_that_follow_each_other_fast_are_executed_at_home() {
-        let at_home = |bursts: &str| {
+        let at_home = |like: &str, bursts: &str| {
             let bursts = Burst::table("b", &format!("accesses,cores,cycles\n{bursts}")).unwrap();
-            let model = Observed::parse("o", &text()).unwrap().model(&bursts).unwrap();
+            let text = text().replace("xeon-e5-2699v4-2x22", like);
+            let model = Observed::parse("o", &text).unwrap().model(&bursts).unwrap();
             model.constant("directory.rmw_at_home", 0).unwrap().value
         };
-        assert_eq!(at_home("add-without-end,10,200\n"), 20.0);
-        assert_eq!(at_home("add-without-end,10,1000\n"), 0.0);
-        assert_eq!(at_home(""), 0.0);
+        let of_arm = |bursts| at_home("graviton-64", bursts);
+        assert_eq!(of_arm("add-without-end,10,200\n"), 20.0);
+        assert_eq!(of_arm("add-without-end,10,1000\n"), 0.0);
+        assert_eq!(of_arm(""), 0.0);
+        // Each core adds several times while it has the line.
+        assert_eq!(of_arm("add-without-end,10,200\nwrite-one,10,600\n"), 0.0);
+        assert_eq!(of_arm("add-without-end,10,200\nwrite-one,10,100\n"), 20.0);
+        assert_eq!(at_home("xeon-4x6", "add-without-end,10,200\n"), 0.0);
     }
 
     #[test]
