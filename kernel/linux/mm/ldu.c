@@ -397,10 +397,15 @@ void ldu_begin(void)
 	rcu_read_lock();
 }
 
-/* Waits for the walker that has the rwsem, and drains. */
-static void ldu_wait(struct ldu_tree *tree, struct ldu_root *root)
+/*
+ * Ends the section that ldu_begin() has begun, and drains. Who has found a walker
+ * waits for it; a log that is only long is drained if the rwsem is free.
+ */
+static void ldu_settle_drain(struct ldu_tree *tree, struct ldu_root *root,
+			     enum ldu_count reason)
 {
 	const struct ldu_ops *ops = tree->ops;
+	struct rw_semaphore *rwsem = ops->rwsem(root);
 
 	/* If the root has ended, then the nodes were drained before. */
 	if (ops->pin && !ops->pin(root)) {
@@ -408,9 +413,13 @@ static void ldu_wait(struct ldu_tree *tree, struct ldu_root *root)
 		return;
 	}
 	rcu_read_unlock();
-	ldu_count(tree, LDU_SETTLE_WAIT, 1);
-	down_write(ops->rwsem(root));
-	ldu_drain_as_updater(tree, root, LDU_DRAIN_SETTLE);
+	if (reason == LDU_DRAIN_SETTLE) {
+		ldu_count(tree, LDU_SETTLE_WAIT, 1);
+		down_write(rwsem);
+		ldu_drain_as_updater(tree, root, reason);
+	} else if (down_write_trylock(rwsem)) {
+		ldu_drain_as_updater(tree, root, reason);
+	}
 	if (ops->unpin)
 		ops->unpin(root);
 }
@@ -444,14 +453,15 @@ void ldu_settle(struct ldu_tree *tree, struct ldu_root *root, bool is_long)
 		 * the walk is over before what the caller goes on with.
 		 */
 		if (!(smp_load_acquire(&root->flags) & LDU_UPDATER)) {
-			ldu_wait(tree, root);
+			ldu_settle_drain(tree, root, LDU_DRAIN_SETTLE);
 			return;
 		}
 		ldu_count(tree, LDU_SETTLE_SKIP, 1);
 	}
-	if (is_long && down_write_trylock(rwsem))
-		ldu_drain_as_updater(tree, root, LDU_DRAIN_LIMIT);
-	rcu_read_unlock();
+	if (is_long)
+		ldu_settle_drain(tree, root, LDU_DRAIN_LIMIT);
+	else
+		rcu_read_unlock();
 }
 
 /* Whether there is a log; the caller has taken the rwsem. */
