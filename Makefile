@@ -44,8 +44,10 @@ fish    := $(root)/share/fish/vendor_completions.d
 flags   := --locked --profile $(PROFILE) $(if $(TARGET),--target $(TARGET))
 library-flags := $(subst profile $(PROFILE),profile $(as),$(flags))
 preload := -p manycore-preload -p manycore-syscalls
-# libbpf's own Makefile, which cargo runs, has a PREFIX and a LIBDIR: ours are not for it.
-unmade  := env -u MAKEFLAGS -u MFLAGS $(CARGO)
+# libbpf's own Makefile, which cargo runs, has a PREFIX and a LIBDIR: ours are not for it. rustc
+# looks for archives of C only where it is told to.
+archive := $(if $(filter static,$(BPF)),LIBBPF_SYS_LIBRARY_PATH=$(dir $(shell $(CC) -print-file-name=libelf.a)))
+unmade  := env -u MAKEFLAGS -u MFLAGS $(archive) $(CARGO)
 plain   := $(if $(filter dist,$(PROFILE)),$(unmade) build $(library-flags) $(preload) && )$(unmade) build $(flags) -p manycore-cli $(if $(filter dist,$(PROFILE)),,$(preload))
 # BPF=static: with libelf and zlib inside, so that the command needs no more than glibc.
 bpf     := --features manycore-cli/bpf$(if $(filter static,$(BPF)),-static)
@@ -123,7 +125,7 @@ packages: ## Debian packages and an archive that needs no installation, into tar
 	$(if $(filter yes,$(SETUP)),@scripts/setup packages)
 	@scripts/release $(or $(ARCH),$(shell dpkg --print-architecture))
 
-test-packages: ## packages are built twice, judged, and installed in a clean Debian; an hour
+test-packages: ## packages are built twice, judged, and installed in a clean Debian; an hour; ARCH=arm64
 	$(if $(filter yes,$(SETUP)),@scripts/setup packages)
 	@scripts/test-packages
 

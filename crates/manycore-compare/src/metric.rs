@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use manycore_measure::paired::Better;
-use regex::Regex;
+use regex_lite::Regex;
 
 use crate::trial::Outcome;
 use manycore_launch::failure::{Failure, Result};

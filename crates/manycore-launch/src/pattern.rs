@@ -1,6 +1,6 @@
 //! Regular expressions from the command line.
 
-use regex::Regex;
+use regex_lite::Regex;
 
 use crate::failure::{Failure, Result};
 

@@ -44,6 +44,7 @@ const PROGRAMS: &[(&str, Language, bool)] = &[
     ("cancel_unwinds", Cpp, false),
     ("cancel_gone", C, false),
     ("fork", C, false),
+    ("unwiped", C, false),
     ("renumbered", C, false),
     ("forks_past", C, false),
     ("sandbox", C, false),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use regex::Regex;
+use regex_lite::Regex;
 
 use super::shell;
 use super::trial_dir::{Log, TrialDir};

@@ -8,6 +8,9 @@
 //! child's first call of [`generation`] finds the word wiped, and then runs the registered
 //! function. A child that shares the memory (`vfork`) keeps the word, and does not count as another
 //! process here.
+//!
+//! Emulators accept the advice and wipe nothing. So the number of the process stands beside the
+//! word: a child of the C library's fork that finds another number there is new, too.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -21,6 +24,9 @@ static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNWATCHED).cast_m
 
 /// The generation, where the kernel does not wipe it.
 static LAST: AtomicU32 = AtomicU32::new(0);
+
+/// The process that has counted last.
+static COUNTED_IN: AtomicU32 = AtomicU32::new(0);
 
 /// The function that the child runs: an `extern "C" fn()`, or null.
 static IN_CHILD: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
@@ -68,8 +74,15 @@ pub(super) fn next_generation() -> bool {
         word().compare_exchange(before, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if counted {
         LAST.store(generation, Ordering::Relaxed);
+        COUNTED_IN.store(own_number(), Ordering::Relaxed);
     }
     counted
+}
+
+/// The kernel's number of this process.
+fn own_number() -> u32 {
+    // SAFETY: `getpid` takes no arguments, and the call changes nothing in memory.
+    unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
 
 /// Called in the child of a fork, where there is one thread.
@@ -85,6 +98,7 @@ pub(super) fn forked() {
 /// C library forks.
 pub fn watch(in_child: extern "C" fn()) {
     IN_CHILD.store(in_child as *mut (), Ordering::Relaxed);
+    COUNTED_IN.store(own_number(), Ordering::Relaxed);
     let size = 4096;
     // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
     // ours, and neither does advice on it.
@@ -109,9 +123,9 @@ pub fn watch(in_child: extern "C" fn()) {
 /// To be called in the child by a handler of `pthread_atfork`, by the thread that watches.
 pub fn forked_by_libc() {
     let is_wiped = !core::ptr::eq(word(), &raw const UNWATCHED);
-    // If the word is already zero and the fork was noticed, the process has been a child for some
-    // time: nothing is left to do.
-    if !is_wiped || word().load(Ordering::Relaxed) == 0 {
+    // Otherwise the child has noticed the fork already: nothing is left to do.
+    let is_new = COUNTED_IN.load(Ordering::Relaxed) != own_number();
+    if !is_wiped || is_new || word().load(Ordering::Relaxed) == 0 {
         notice();
     }
 }
