@@ -2,6 +2,11 @@
  * object, forks in the middle of contention, children of children. */
 #include "case.h"
 
+/* What the names of the cases begin with. */
+#ifndef FORK
+#define FORK "fork"
+#endif
+
 static pthread_mutex_t kinds[4], prepared = PTHREAD_MUTEX_INITIALIZER, busy = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 /* Has waiters when the process forks, which the child does not have: no thread may count on it
@@ -63,16 +68,16 @@ static int use_everything(void *unused) {
 }
 
 static void from_a_quiet_process(void) {
-    VALUE(IN_CHILD(use_everything, NULL), "fork.quiet.child");
+    VALUE(IN_CHILD(use_everything, NULL), FORK ".quiet.child");
     for (int i = 0; i < 4; i++) {
         pthread_mutex_lock(&kinds[i]);
-        CODE(IN_CHILD(probe, &kinds[i]), "fork.held.%s.trylock-in-child", MUTEX_KINDS[i].name);
-        CODE(IN_CHILD(pthread_mutex_unlock, &kinds[i]), "fork.held.%s.unlock-in-child", MUTEX_KINDS[i].name);
-        CODE(pthread_mutex_unlock(&kinds[i]), "fork.held.%s.unlock-in-parent", MUTEX_KINDS[i].name);
-        CODE(probe(&kinds[i]), "fork.held.%s.free-in-parent", MUTEX_KINDS[i].name);
+        CODE(IN_CHILD(probe, &kinds[i]), FORK ".held.%s.trylock-in-child", MUTEX_KINDS[i].name);
+        CODE(IN_CHILD(pthread_mutex_unlock, &kinds[i]), FORK ".held.%s.unlock-in-child", MUTEX_KINDS[i].name);
+        CODE(pthread_mutex_unlock(&kinds[i]), FORK ".held.%s.unlock-in-parent", MUTEX_KINDS[i].name);
+        CODE(probe(&kinds[i]), FORK ".held.%s.free-in-parent", MUTEX_KINDS[i].name);
     }
     pthread_rwlock_wrlock(&rwlock);
-    CODE(IN_CHILD(pthread_rwlock_tryrdlock, &rwlock), "fork.written.tryrdlock-in-child");
+    CODE(IN_CHILD(pthread_rwlock_tryrdlock, &rwlock), FORK ".written.tryrdlock-in-child");
     pthread_rwlock_unlock(&rwlock);
 }
 
@@ -118,9 +123,9 @@ static void from_a_busy_process(void) {
     pthread_mutex_lock(&busy);
     pthread_cond_broadcast(&waited_on);
     pthread_mutex_unlock(&busy);
-    CODE(finish(&waiter), "fork.busy.waiter-in-parent");
-    HOLDS(good == forks, "fork.busy.children");
-    VALUE(use_everything(NULL), "fork.busy.parent-after");
+    CODE(finish(&waiter), FORK ".busy.waiter-in-parent");
+    HOLDS(good == forks, FORK ".busy.children");
+    VALUE(use_everything(NULL), FORK ".busy.parent-after");
 }
 
 static int fork_again(void *unused) {
@@ -138,15 +143,15 @@ int main(void) {
     for (int i = 0; i < 4; i++) make_mutex_of_type(&kinds[i], MUTEX_KINDS[i].type);
     pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
     from_a_quiet_process();
-    CODE(pthread_atfork(before_fork, after_fork, after_fork), "fork.atfork-locks");
-    CODE(pthread_atfork(first_prepares, first_in_parent, NULL), "fork.atfork-first");
-    CODE(pthread_atfork(second_prepares, second_in_parent, NULL), "fork.atfork-second");
-    VALUE(IN_CHILD(use_everything, NULL), "fork.atfork.child");
-    for (int i = 0; i < order_length; i++) VALUE(order[i], "fork.atfork.order-%d", i);
-    CODE(probe(&prepared), "fork.atfork.free-in-parent");
+    CODE(pthread_atfork(before_fork, after_fork, after_fork), FORK ".atfork-locks");
+    CODE(pthread_atfork(first_prepares, first_in_parent, NULL), FORK ".atfork-first");
+    CODE(pthread_atfork(second_prepares, second_in_parent, NULL), FORK ".atfork-second");
+    VALUE(IN_CHILD(use_everything, NULL), FORK ".atfork.child");
+    for (int i = 0; i < order_length; i++) VALUE(order[i], FORK ".atfork.order-%d", i);
+    CODE(probe(&prepared), FORK ".atfork.free-in-parent");
     from_a_busy_process();
-    VALUE(IN_CHILD(fork_again, NULL), "fork.child-of-child");
-    VALUE(ELSEWHERE(fork_in_thread, NULL), "fork.from-a-thread");
-    VALUE(system("exit 3") >> 8, "fork.system");
+    VALUE(IN_CHILD(fork_again, NULL), FORK ".child-of-child");
+    VALUE(ELSEWHERE(fork_in_thread, NULL), FORK ".from-a-thread");
+    VALUE(system("exit 3") >> 8, FORK ".system");
     return 0;
 }

@@ -1,5 +1,6 @@
 /* The cases of fork.c where madvise accepts MADV_WIPEONFORK and does nothing, as emulators do: what
  * the C library forks has to be noticed there, too. */
+#define FORK "unwiped"
 #define main forks
 #include "fork.c"
 #undef main
