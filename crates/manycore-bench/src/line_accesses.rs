@@ -33,9 +33,13 @@ impl Accesses {
         }
     }
 
-    /// Whether each core has a line of its own.
-    pub fn is_of_own_lines(self) -> bool {
-        matches!(self, Self::ReadOwn | Self::WriteOwn)
+    /// The number of the word that this core accesses: the first is for all cores, and each core
+    /// has one behind it.
+    pub fn word(self, core: u32) -> usize {
+        match self {
+            Self::ReadOwn | Self::WriteOwn => core as usize + 1,
+            _ => 0,
+        }
     }
 
     /// Whether this core's access is measured.

@@ -133,7 +133,7 @@ impl Run<'_> {
 
     /// Bursts of these accesses.
     fn bursts(&self, of: Accesses, core: u32, start: u64, words: &Words) -> Vec<Option<f64>> {
-        let word = &words[if of.is_of_own_lines() { core as usize + 1 } else { 0 }];
+        let word = &words[of.word(core)];
         let (period, overhead) = (self.ticks(self.period()), overhead());
         let burst = |number: u64| {
             let begin = start + number * period;

@@ -81,7 +81,7 @@ fn bursts(accesses: Accesses, threads: u32) -> (u64, u64) {
             }
             let late = lateness(index, burst);
             thread::compute((begin + late).saturating_sub(thread::now()));
-            let word = &words[if accesses.is_of_own_lines() { index as usize + 1 } else { 0 }];
+            let word = &words[accesses.word(index)];
             let before = thread::now();
             // Relaxed: the words order nothing.
             _ = match accesses.writes(index) {
