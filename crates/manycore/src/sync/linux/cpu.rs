@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use syscalls::{Sysno, raw_syscall};
 
 use super::local::local;
+use super::process;
 
 /// The number of CPUs on which this process may run, at least 1. The kernel is asked once, about
 /// the process' first thread. Other threads may be bound to one CPU each, which does not limit the
@@ -55,12 +56,10 @@ fn once(cell: &AtomicU32, ask: impl FnOnce() -> u32) -> u32 {
 
 fn allowed() -> u32 {
     let mut mask = [0u64; 128];
+    let (first_thread, size) = (process::number(), size_of_val(&mask));
     // SAFETY: the kernel writes at most the given number of bytes into the mask.
-    let written = unsafe {
-        let first_thread = raw_syscall!(Sysno::getpid);
-        let size = size_of_val(&mask);
-        raw_syscall!(Sysno::sched_getaffinity, first_thread, size, mask.as_mut_ptr())
-    };
+    let written =
+        unsafe { raw_syscall!(Sysno::sched_getaffinity, first_thread, size, mask.as_mut_ptr()) };
     if written > size_of_val(&mask) {
         return 1; // an error number
     }

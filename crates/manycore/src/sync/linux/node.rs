@@ -153,13 +153,10 @@ fn left_behind() -> Option<&'static Store> {
 
 /// Whether no thread of this process has this number.
 fn has_ended(thread: u32) -> bool {
-    // SAFETY: neither call touches memory: `getpid` takes no arguments, and `tgkill` with signal 0
-    // only checks whether there is such a thread.
-    let sent = unsafe {
-        let process = raw_syscall!(Sysno::getpid);
-        Errno::from_ret(raw_syscall!(Sysno::tgkill, process, thread, 0))
-    };
-    sent == Err(Errno::ESRCH)
+    // SAFETY: the call takes numbers only, and with signal 0 it only checks whether there is such a
+    // thread.
+    let sent = unsafe { raw_syscall!(Sysno::tgkill, process::number(), thread, 0) };
+    Errno::from_ret(sent) == Err(Errno::ESRCH)
 }
 
 fn store(number: u32) -> &'static Store {

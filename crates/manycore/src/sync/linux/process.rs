@@ -74,13 +74,13 @@ pub(super) fn next_generation() -> bool {
         word().compare_exchange(before, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if counted {
         LAST.store(generation, Ordering::Relaxed);
-        COUNTED_IN.store(own_number(), Ordering::Relaxed);
+        COUNTED_IN.store(number(), Ordering::Relaxed);
     }
     counted
 }
 
 /// The kernel's number of this process.
-fn own_number() -> u32 {
+pub(super) fn number() -> u32 {
     // SAFETY: `getpid` takes no arguments, and the call changes nothing in memory.
     unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
@@ -98,7 +98,7 @@ pub(super) fn forked() {
 /// C library forks.
 pub fn watch(in_child: extern "C" fn()) {
     IN_CHILD.store(in_child as *mut (), Ordering::Relaxed);
-    COUNTED_IN.store(own_number(), Ordering::Relaxed);
+    COUNTED_IN.store(number(), Ordering::Relaxed);
     let size = 4096;
     // SAFETY: a new private mapping at an address that the kernel chooses touches no memory of
     // ours, and neither does advice on it.
@@ -124,7 +124,7 @@ pub fn watch(in_child: extern "C" fn()) {
 pub fn forked_by_libc() {
     let is_wiped = !core::ptr::eq(word(), &raw const UNWATCHED);
     // Otherwise the child has noticed the fork already: nothing is left to do.
-    let is_new = COUNTED_IN.load(Ordering::Relaxed) != own_number();
+    let is_new = COUNTED_IN.load(Ordering::Relaxed) != number();
     if !is_wiped || is_new || word().load(Ordering::Relaxed) == 0 {
         notice();
     }
