@@ -121,12 +121,15 @@ soak-servers: ## network servers with their system calls moved, by each mechanis
 	@MANYCORE_SERVERS=all MANYCORE_SOAK_SECONDS=$(SOAK) MANYCORE_SYSCALLS_PRELOAD=$(abspath $(release))/libmanycore_syscalls.so \
 		$(CARGO) test --locked --release -p manycore-tests --test servers -- --test-threads=1
 
+# Another machine's packages take a cross compiler and an emulator.
+packaging = $(if $(filter yes,$(SETUP)),@scripts/setup packages$(if $(filter-out $(shell dpkg --print-architecture),$(ARCH)), && scripts/setup arm))
+
 packages: ## Debian packages and an archive that needs no installation, into target/packages; ARCH=arm64
-	$(if $(filter yes,$(SETUP)),@scripts/setup packages)
+	$(packaging)
 	@scripts/release $(or $(ARCH),$(shell dpkg --print-architecture))
 
 test-packages: ## packages are built twice, judged, and installed in a clean Debian; an hour; ARCH=arm64
-	$(if $(filter yes,$(SETUP)),@scripts/setup packages)
+	$(packaging)
 	@scripts/test-packages
 
 test-arm: ## the libraries and the command for AArch64, cross-built and emulated; an hour
