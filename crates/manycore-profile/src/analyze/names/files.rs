@@ -130,7 +130,8 @@ pub fn see_mapped(process: u32, modules: &Modules) {
 
 fn note_process(process: u32, modules: &Modules) {
     let is_known = kept().processes.contains_key(&modules.owner);
-    let new = (!is_known).then(|| Process::sample(process));
+    let new = (!is_known)
+        .then(|| Process::sample(process).unwrap_or_else(|| Process::unseen(modules.owner)));
     let mut kept = kept();
     if let Some(new) = new.filter(|_| kept.processes.len() < PROCESSES_MAX) {
         kept.processes.entry(modules.owner).or_insert(new);
@@ -183,23 +184,24 @@ impl One {
 }
 
 impl Process {
-    fn sample(process: u32) -> Self {
+    /// None of a process that has ended meanwhile.
+    fn sample(process: u32) -> Option<Self> {
         let place = format!("/proc/{process}");
-        let status = fs::read_to_string(format!("{place}/status")).unwrap_or_default();
+        let status = fs::read_to_string(format!("{place}/status")).ok()?;
         let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
         let innermost = numbers.and_then(|numbers| numbers.split_whitespace().last()?.parse().ok());
-        Self {
+        Some(Self {
             root: root(process).map(Arc::new),
             pid: innermost.unwrap_or(process),
-            user: fs::metadata(&place).map_or(u32::MAX, |found| found.uid()),
-            started: started(process),
+            user: fs::metadata(&place).ok()?.uid(),
+            started: Some(started(process)?),
             dumps: Vec::new(),
             list: Vec::new(),
-        }
+        })
     }
 
-    /// A process that was never seen. Only the information that does not need its files is
-    /// available.
+    /// A process that was not seen while it lived. Only the information that does not need its
+    /// files is available.
     fn unseen(owner: Key) -> Self {
         // SAFETY: `getuid` takes no arguments, and changes nothing in memory.
         let user = unsafe { libc::getuid() };
@@ -260,6 +262,9 @@ fn started(process: u32) -> Option<SystemTime> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat).into_owned();
     let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(STARTED)?.parse().ok()?;
+    // Ahead of the other clock: a thread that is preempted between them takes the process to be
+    // older than it is. The other way round, it would refuse the files that the process wrote.
+    let today = SystemTime::now();
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec, here.
     let (second, done) = unsafe {
@@ -268,7 +273,7 @@ fn started(process: u32) -> Option<SystemTime> {
     let since_boot = Duration::new(now.tv_sec.try_into().ok()?, now.tv_nsec.try_into().ok()?);
     let began = Duration::from_secs_f64(ticks as f64 / second.max(1) as f64);
     const ROUNDED: Duration = Duration::from_millis(50);
-    (done == 0).then(|| SystemTime::now() - since_boot.saturating_sub(began) - ROUNDED)
+    (done == 0).then(|| today - since_boot.saturating_sub(began) - ROUNDED)
 }
 
 /// Finds a file that a process had mapped.
