@@ -7,6 +7,7 @@ use syscalls::{Errno, Sysno, raw_syscall};
 
 use crate::message::say;
 use crate::path::Path;
+use crate::process;
 
 /// The path of a directory, kept for forked children: programs that change their title overwrite
 /// their environment.
@@ -62,8 +63,7 @@ impl Directory {
         self.path.iter().for_each(|word| path.push(&word.load(Ordering::Relaxed).to_le_bytes()));
         path.end_at_zero();
         path.push(b"/");
-        // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
-        path.push_number(unsafe { raw_syscall!(Sysno::getpid) } as u64);
+        path.push_number(process::id().into());
         path.push(b"-");
         path.push_number(now);
         path.push(b"-");

@@ -11,6 +11,7 @@
 //! - [`cancel`]: waits at which a thread can be cancelled
 //! - [`path`]: paths without an allocator
 //! - [`directory`]: where processes make their files of statistics
+//! - [`process`]: its number and its parent's
 //! - [`threads`]: how many there are
 //! - [`counter`]: times where the processor's counter may not be read
 //! - [`mod@noted`]: functions that are jumped to once their arguments have been noted
@@ -38,5 +39,6 @@ pub mod next;
 mod noted;
 pub mod objects;
 pub mod path;
+pub mod process;
 mod symbols;
 pub mod threads;

@@ -13,6 +13,7 @@ use crate::offload::Settings;
 use manycore::sync::{clock, cpu};
 use manycore_interpose::directory::{Directory, say_none, store_bytes};
 use manycore_interpose::message::say;
+use manycore_interpose::process;
 use manycore_stats::syscalls::{Function, Header, MAGIC, Mapping, Outcome, SHARDS};
 use syscalls::{Errno, Sysno, raw_syscall};
 
@@ -102,8 +103,7 @@ pub fn open(directory: &CStr, settings: &Settings) {
     }
     store_bytes(&header.mechanism, settings.mechanism.name().as_bytes());
     note_program(header);
-    // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
-    publish(header, unsafe { raw_syscall!(Sysno::getppid) } as u32);
+    publish(header, process::parent());
     // Release: partner of the Acquire in `made`.
     MAPPING.store(mapping, Ordering::Release);
 }
@@ -162,8 +162,7 @@ fn inherit(parents: &'static Mapping) -> Option<&'static Mapping> {
 }
 
 fn publish(header: &Header, parent: u32) {
-    // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
-    header.pid.store(unsafe { raw_syscall!(Sysno::getpid) } as u32, Ordering::Relaxed);
+    header.pid.store(process::id(), Ordering::Relaxed);
     header.parent.store(parent, Ordering::Relaxed);
     header.started.store(clock::now(), Ordering::Relaxed);
     // Release: partner of the command's Acquire; a thread that sees the magic sees the header.

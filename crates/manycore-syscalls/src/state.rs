@@ -7,10 +7,10 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use manycore_interpose::process;
 use manycore_stats::syscalls::Outcome;
 use syscalls::{Errno, Sysno, raw_syscall};
 
-use crate::offload::raw;
 use crate::table::OFFLOAD;
 use crate::{counters, program_threads, table, thread};
 
@@ -86,7 +86,7 @@ pub fn start() -> bool {
     // an `AtomicU32`.
     // Release: partner of the Acquire in `check`.
     unsafe { (*word).store(MOVING, Ordering::Release) };
-    PROCESS.store(raw::process_id(), Ordering::Relaxed); // Relaxed: no other thread needs it
+    PROCESS.store(process::id(), Ordering::Relaxed); // Relaxed: no other thread needs it
     // Release: partner of the Acquire in `word`.
     WORD.store(word, Ordering::Release);
     true
@@ -110,7 +110,7 @@ pub fn end(why: Outcome) {
 pub fn forked() {
     // Relaxed, both: the child has one thread.
     let of = PROCESS.load(Ordering::Relaxed);
-    if of != 0 && of != raw::process_id() {
+    if of != 0 && of != process::id() {
         word().store(WIPED, Ordering::Relaxed);
     }
     let _ = check();
@@ -127,7 +127,7 @@ fn renew() -> Result<(), Outcome> {
     if !first {
         return Err(Outcome::NotStarted);
     }
-    PROCESS.store(raw::process_id(), Ordering::Relaxed); // Relaxed: as in `forked`
+    PROCESS.store(process::id(), Ordering::Relaxed); // Relaxed: as in `forked`
     program_threads::forked();
     if let Some(call) = thread::in_flight() {
         // SAFETY: the call is on this thread's stack, below the handler that forked, and its frame

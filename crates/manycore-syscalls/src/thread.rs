@@ -10,8 +10,8 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use manycore::sync::thread;
+use manycore_interpose::process;
 use manycore_stats::syscalls::Outcome;
-use syscalls::{Sysno, raw_syscall};
 
 use crate::in_flight::InFlight;
 
@@ -53,9 +53,7 @@ pub fn shares_memory() -> bool {
 #[cold]
 fn occupied(doing: u64) -> Result<(), Outcome> {
     if doing & FORKED != 0 {
-        // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
-        let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
-        if process != doing >> PROCESS {
+        if u64::from(process::id()) != doing >> PROCESS {
             return Err(Outcome::SharedMemory);
         }
         // The child has its own memory now, or has ended: this is the parent.
@@ -68,9 +66,7 @@ fn occupied(doing: u64) -> Result<(), Outcome> {
 pub extern "C" fn forks() {
     let doing = doing().get();
     if doing & FORKED == 0 {
-        // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
-        let process = unsafe { raw_syscall!(Sysno::getpid) } as u64;
-        set(doing & BUSY | FORKED | process << PROCESS);
+        set(doing & BUSY | FORKED | u64::from(process::id()) << PROCESS);
     }
 }
 

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use manycore::lock::{Futex, PlainLock};
 use manycore::sync::{clock, process};
 use manycore_stats::{MAGIC, Mapping, Record};
-use syscalls::{Errno, Sysno, raw_syscall};
+use syscalls::Errno;
 
 use super::room::{self, Part};
 use super::{modules, stacks, this_thread, waiters};
@@ -62,11 +62,14 @@ pub fn open(directory: &CStr, lock: &[u8]) {
     let now = clock::now();
     match map_file(now) {
         Ok(mapping) => {
-            // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
-            let parent = unsafe { raw_syscall!(Sysno::getppid) as u32 };
             // SAFETY: `map_file` has mapped it permanently, at first all zero, which is a valid
             // mapping.
-            fill_in(unsafe { &*mapping }, lock, (own_pid(), parent), now);
+            fill_in(
+                unsafe { &*mapping },
+                lock,
+                (manycore_interpose::process::id(), manycore_interpose::process::parent()),
+                now,
+            );
             // SAFETY: `map_file` has mapped it permanently, at first all zero, which is a valid
             // mapping.
             this_thread::note_name(unsafe { &(*mapping).header.name });
@@ -78,11 +81,6 @@ pub fn open(directory: &CStr, lock: &[u8]) {
         }
         Err(error) => say_none(directory, b"MANYCORE_STATS", error),
     }
-}
-
-fn own_pid() -> u32 {
-    // SAFETY: `getppid` and `getpid` take no arguments, and change nothing in memory.
-    unsafe { raw_syscall!(Sysno::getpid) as u32 }
 }
 
 fn fill_in(mapping: &Mapping, lock: &[u8], (pid, parent): (u32, u32), started: u64) {
@@ -139,7 +137,7 @@ pub fn forked() {
     }
     let now = clock::now();
     FORKED.store(now, Ordering::Relaxed);
-    PROCESS.store(own_pid(), Ordering::Relaxed);
+    PROCESS.store(manycore_interpose::process::id(), Ordering::Relaxed);
     // If it fails, the command has ended, and its directory was removed. The child continues
     // without statistics, and does not touch the parent's.
     let made = map_file(now).inspect_err(|_| count_uncounted());

@@ -8,8 +8,7 @@
 
 use core::ffi::c_char;
 
-use manycore_interpose::noted;
-use syscalls::{Sysno, raw_syscall};
+use manycore_interpose::{noted, process};
 
 use crate::{memory, real, threads};
 
@@ -69,7 +68,5 @@ fn is_of_own_threads(path: &[u8]) -> bool {
 }
 
 fn is_own_number(text: &[u8]) -> bool {
-    // SAFETY: `getpid` takes no arguments, and changes nothing in memory.
-    let own = || unsafe { raw_syscall!(Sysno::getpid) };
-    str::from_utf8(text).ok().and_then(|text| text.parse().ok()).is_some_and(|n: usize| n == own())
+    str::from_utf8(text).is_ok_and(|text| text.parse() == Ok(process::id()))
 }

@@ -17,6 +17,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use manycore_interpose::process;
 use syscalls::{Sysno, raw_syscall};
 
 use super::raw;
@@ -64,7 +65,7 @@ fn look_now(looked: u64, now: u64) {
 fn read() {
     let (mut mask, mut own) = ([0_u64; WORDS], [0_u64; WORDS]);
     // If the process' first thread has ended, it is not known.
-    let is_known = mask_of(raw::process_id(), &mut mask);
+    let is_known = mask_of(process::id(), &mut mask);
     if !mask_of(0, &mut own) && !is_known {
         return;
     }

@@ -6,6 +6,7 @@ use core::ptr::null_mut;
 use syscalls::{Sysno, raw_syscall};
 
 use manycore_channel::call::{Answer, Call};
+use manycore_interpose::process;
 
 /// Times that need not be exact are this power of two shorter in ticks than on x86-64: a counter of
 /// AArch64 has 25 MHz to 1 GHz.
@@ -20,18 +21,20 @@ pub const fn error(errno: c_int) -> Answer {
 ///
 /// # Safety
 ///
-/// The caller wants the call's effects on memory.
+/// The arguments' pointers lead to memory that the call may access as its manual page says, and
+/// what else it does to memory, such as unmapping, leaves no reference invalid.
 #[inline]
 pub unsafe fn execute(call: &Call) -> Answer {
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: the caller wants the call's effects on memory (contract of this function).
+    // SAFETY: what the old call does to memory is sound (contract of this function), and the new
+    // one does the same.
     if let Some(answer) = unsafe { super::number::execute_replaced(call) } {
         return answer;
     }
     let [a, b, c, d, e, f] = call.args;
     let result: usize;
-    // SAFETY: the x86-64 convention of Linux has these registers, and overwrites rcx and r11; the
-    // caller wants the call's effect on memory (contract of this function).
+    // SAFETY: the x86-64 convention of Linux has these registers, and overwrites rcx and r11; what
+    // the call does to memory is sound (contract of this function).
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!(
@@ -42,8 +45,8 @@ pub unsafe fn execute(call: &Call) -> Answer {
             options(nostack),
         );
     }
-    // SAFETY: the AArch64 convention of Linux has these registers; the caller wants the call's
-    // effect on memory (contract of this function).
+    // SAFETY: the AArch64 convention of Linux has these registers; what the call does to memory is
+    // sound (contract of this function).
     #[cfg(target_arch = "aarch64")]
     unsafe {
         core::arch::asm!(
@@ -120,12 +123,6 @@ pub unsafe fn clear(address: *mut u8, bytes: usize) {
     unsafe { raw_syscall!(Sysno::madvise, address, bytes, libc::MADV_DONTNEED) };
 }
 
-/// The process' id.
-pub fn process_id() -> u32 {
-    // SAFETY: the call takes no arguments, and changes nothing in memory.
-    unsafe { raw_syscall!(Sysno::getpid) as u32 }
-}
-
 /// The calling thread's id. It is not cached, because each thread asks for it once.
 pub fn thread_id() -> u32 {
     // SAFETY: the call takes no arguments, and changes nothing in memory.
@@ -134,9 +131,9 @@ pub fn thread_id() -> u32 {
 
 /// Sends a signal to a thread of this process, if the thread exists.
 pub fn signal(thread: u32, signal: c_int) {
-    // SAFETY: the calls take only numbers; a signal's effect in its thread is up to its handler,
+    // SAFETY: the call takes only numbers; a signal's effect in its thread is up to its handler,
     // and this one's handler does nothing.
-    unsafe { raw_syscall!(Sysno::tgkill, raw_syscall!(Sysno::getpid), thread, signal) };
+    unsafe { raw_syscall!(Sysno::tgkill, process::id(), thread, signal) };
 }
 
 /// Binds the calling thread to a CPU; returns false if the kernel refuses.

@@ -9,6 +9,8 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use manycore_interpose::process;
+
 use super::inline_policy::PathPreference;
 use super::raw;
 
@@ -54,14 +56,14 @@ impl SharedAcrossFork {
         let page = raw::map_for_children(size_of::<Page>()).cast::<Page>();
         // Release: partner of the Acquire in `page`.
         self.shared.store(page, Ordering::Release);
-        self.page().next_cpu.0.store(scattered(raw::process_id()), Ordering::Relaxed); // Relaxed: there is no other thread
+        self.page().next_cpu.0.store(scattered(process::id()), Ordering::Relaxed); // Relaxed: there is no other thread
     }
 
     /// Called in the child of a fork: without memory to share it goes its own way.
     pub fn forked(&self) {
         // Relaxed, both: no other thread is there.
         if self.shared.load(Ordering::Relaxed).is_null() {
-            self.own.next_cpu.0.store(scattered(raw::process_id()), Ordering::Relaxed);
+            self.own.next_cpu.0.store(scattered(process::id()), Ordering::Relaxed);
         }
     }
 
