@@ -15,9 +15,9 @@ DEBUG   ?= no
 CARGO   ?= cargo
 # SETUP=no: install no Debian packages, run with what is there.
 SETUP   ?= yes
-# BPF=no: `profile --kernel` by perf events alone; BPF programs need clang, and headers of libelf
-# and zlib, to be built.
-BPF     ?= yes
+# BPF=no: `profile --kernel` by perf events alone. BPF programs are for x86-64, and need clang, and
+# headers of libelf and zlib, to be built.
+BPF     ?= $(if $(filter x86_64%,$(or $(TARGET),$(shell uname -m))),yes,no)
 
 # How cargo builds; `make test` has a profile of its own.
 PROFILE ?= release

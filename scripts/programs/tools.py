@@ -1,4 +1,5 @@
 """Tools: archivers, networks, debuggers, virtual machines; and allocators, which are preloaded into other programs."""
+import platform
 import re
 
 from .languages import PYTHON
@@ -137,7 +138,9 @@ ALLOCATORS = "allocators"
 def allocator(name, package, library):
     """An allocator that is preloaded into Python, a compressor with threads, and a lock bench in C++."""
     def tried(trial):
-        env = {"LD_PRELOAD": f"/usr/lib/x86_64-linux-gnu/{library}"}
+        env = {"LD_PRELOAD": f"/usr/lib/{platform.machine()}-linux-gnu/{library}"}
+        # The loader only warns of a library that is not there.
+        trial.program("grep", "-q", library, "/proc/self/maps", env=env)
         words(trial)
         said = trial.program("python3", trial.file("main.py", PYTHON), env=env)
         trial.program("pbzip2", "-k", "-p4", "-b2", "in", env=env)

@@ -1,7 +1,8 @@
 //! Allocators, whose locks are taken before everything else is ready: real ones, preloaded and
 //! linked.
 
-use std::path::{Path, PathBuf};
+use std::env;
+use std::path::PathBuf;
 
 use manycore_tests::preload::Beneath;
 use manycore_tests::{LIMIT, cases};
@@ -16,7 +17,7 @@ const ALLOCATORS: [(&str, &str, &str); 3] = [
 ];
 
 fn found(library: &str, package: &str) -> PathBuf {
-    let path = Path::new("/usr/lib/x86_64-linux-gnu").join(library);
+    let path = PathBuf::from(format!("/usr/lib/{}-linux-gnu/{library}", env::consts::ARCH));
     assert!(path.exists(), "{library} is not installed: apt-get install {package}");
     path
 }
