@@ -14,8 +14,8 @@ const WORTH: f64 = 0.01;
 const HOT: f64 = 0.05;
 /// Spinning gets advice from this share of the CPU time on.
 const SPINNING: f64 = 0.1;
-/// A spinning thread takes the CPU from others only if at least this share of the CPUs' time is
-/// used.
+/// A spinning thread takes the CPU from others only if the threads want at least this share of the
+/// CPUs' time.
 const BUSY: f64 = 0.2;
 /// A lock counts as mostly read if this share of its acquisitions is for reading.
 const MOSTLY_READ: f64 = 0.9;
@@ -148,13 +148,14 @@ fn of_own_spinning(profile: &Profile) -> Option<Note> {
     Some(note(Cause::SpinningOversubscribed, None, advice.to_owned(), evidence))
 }
 
-/// Advice if a process has more threads at a time than there are CPUs, and the CPUs are not idle.
+/// The threads and the CPUs, if a process has more threads at a time than there are CPUs, and they
+/// want the CPUs: beside other programs they get less than they want.
 fn too_many_threads(profile: &Profile) -> Option<(u32, u32)> {
     let cpu = &profile.cpu;
-    let used = cpu.kernel + cpu.program + cpu.lock_spin;
+    let wanted = cpu.kernel + cpu.program + cpu.lock_spin + cpu.ready.unwrap_or_default();
     let cpus = profile.host.as_ref()?.cpus;
     let threads = profile.processes.iter().map(|process| process.threads).max()?;
-    let is_busy = used >= BUSY * profile.wall * f64::from(cpus);
+    let is_busy = wanted >= BUSY * profile.wall * f64::from(cpus);
     (threads > cpus && is_busy).then_some((threads, cpus))
 }
 
