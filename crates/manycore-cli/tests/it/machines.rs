@@ -1,6 +1,8 @@
 //! `manycore machines`: the list, one machine, and a model of this host.
 
-use crate::support::manycore;
+use std::io::Write;
+
+use crate::support::{manycore, stderr};
 
 #[test]
 fn machines_are_listed() {
@@ -90,6 +92,10 @@ fn latencies_and_bursts_of_this_host_make_a_model() {
     let [here, latencies, bursts] = ["here.toml", "latencies.toml", "bursts.csv"].map(path);
     let files = ["--out", &here, "--latencies", &latencies, "--bursts", &bursts];
     let output = manycore(&[&["machines", "measure", "-q"][..], &files].concat()).output().unwrap();
+    if stderr(&output).contains("while the machine does nothing else") {
+        std::io::stderr().write_all(b"skipped: the machine is busy\n").unwrap();
+        return;
+    }
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     let derived = ["machines", "derive", "--latencies", &latencies, "--bursts", &bursts];
     let output = manycore(&derived).output().unwrap();

@@ -31,6 +31,13 @@ static void nap(long us)
     nanosleep(&time, 0);
 }
 
+// What is done under a lock. It sleeps in between, so that others come to wait on one CPU, too.
+static void hold(void)
+{
+    work(150);
+    nap(50);
+}
+
 #define LOCK pthread_mutex_lock(&mutex)
 #define UNLOCK pthread_mutex_unlock(&mutex)
 
@@ -62,14 +69,14 @@ __attribute__((noinline)) static void leave_bare(void)
 static void *lock(void *unused)
 {
     for (int i = 0; i < ROUNDS; i++)
-        enter(), work(200), leave(), nap(100);
+        enter(), hold(), leave(), nap(100);
     return unused;
 }
 
 static void *bare(void *unused)
 {
     for (int i = 0; i < ROUNDS; i++)
-        enter(), work(200), leave_bare(), nap(100);
+        enter(), hold(), leave_bare(), nap(100);
     return unused;
 }
 
@@ -81,7 +88,7 @@ static void *tickets(void *unused)
         while (serving != mine)
             pthread_cond_wait(&turns[mine % THREADS], &mutex);
         UNLOCK;
-        work(200);
+        hold();
         LOCK;
         serving++;
         pthread_cond_signal(&turns[serving % THREADS]);
@@ -118,7 +125,7 @@ static void *rwlock(void *seed)
             pthread_cond_wait(&changed, &mutex);
         held = writes, readers += !writes;
         UNLOCK;
-        work(200);
+        hold();
         LOCK;
         held = 0, readers -= !writes;
         if (!readers)
