@@ -32,12 +32,14 @@ const OF_USE: [&str; 3] = ["read-mostly", "readers-exclude", "update-heavy"];
 const OF_COST: [&str; 2] = ["hot-lock", "long-hold"];
 const OF_PLACE: [&str; 1] = ["false-sharing"];
 
+/// The most runs of a mode until it shows what it was built to show. On a busy machine a lock's cost
+/// depends on the CPU time that others leave: it may differ in one run, but not in all.
+const TRIES: usize = 5;
+
 /// Checks that a mode has exactly these of some causes, and that the evidence of the advice
 /// contains these words. A busy machine may add other causes.
 fn shows(mode: &str, among: &[&str], expected: &[&str], evidence: &str) {
-    // On a busy machine a lock's cost depends on the CPU time that others leave: it may differ in
-    // one run, but not in all.
-    let mut runs = (0..5).map(|_| {
+    let mut runs = (0..TRIES).map(|_| {
         let (mut causes, profiled) = causes(mode)?;
         causes.retain(|cause| among.contains(&cause.as_str()));
         Some((causes, profiled))
@@ -96,7 +98,7 @@ fn spinning_is_a_matter_where_threads_outnumber_cpus() {
         let (causes, _) = causes(mode).unwrap();
         causes.contains(&"spinning-oversubscribed".to_owned())
     };
-    assert!(with("spin-many"));
+    assert!((0..TRIES).any(|_| with("spin-many")));
     assert!(!with("spin-one"));
 }
 
