@@ -32,8 +32,8 @@ const OF_USE: [&str; 3] = ["read-mostly", "readers-exclude", "update-heavy"];
 const OF_COST: [&str; 2] = ["hot-lock", "long-hold"];
 const OF_PLACE: [&str; 1] = ["false-sharing"];
 
-/// The most runs of a mode until it shows what it was built to show. On a busy machine a lock's cost
-/// depends on the CPU time that others leave: it may differ in one run, but not in all.
+/// The most runs of a mode until it shows what it was built to show. On a busy machine a lock's
+/// cost depends on the CPU time that others leave: it may differ in one run, but not in all.
 const TRIES: usize = 5;
 
 /// Checks that a mode has exactly these of some causes, and that the evidence of the advice
