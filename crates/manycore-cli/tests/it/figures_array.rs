@@ -2,12 +2,11 @@
 //! machine.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{directory, failure, manycore, printed};
+use crate::support::{directory, failure, manycore, printed, skipped};
 
 /// A figure of eight simulations.
 const FIGURE: &str = r#"
@@ -146,11 +145,6 @@ fn bad_questions_are_named() {
         let said = failure(2, &mut room.figures(arguments));
         assert!(said.contains(word), "{word}: {said}");
     }
-}
-
-fn skipped(why: &str) {
-    // Past the test harness, which keeps what passing tests print.
-    std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes()).unwrap();
 }
 
 #[test]
@@ -318,7 +312,7 @@ fn slurm_runs_it() {
     let slurm = match Slurm::start(own.path()) {
         Ok(slurm) => slurm,
         Err(why) => {
-            return skipped(&format!(
+            return skipped(format!(
                 "{why}; apt-get install --no-install-recommends slurmctld slurmd slurm-client munge"
             ));
         }

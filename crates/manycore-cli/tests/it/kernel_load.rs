@@ -2,13 +2,14 @@
 //! may be seen.
 
 use std::fs;
-use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
-use crate::support::{bare_manycore, copy, directory, eventually, failure, printed, runs};
+use crate::support::{
+    bare_manycore, copy, directory, eventually, failure, printed, runs, skipped, skipped_in_part,
+};
 use serde_json::Value;
 
 const SHORT: [&str; 5] = ["--time", "30ms", "--rounds", "2", "-q"];
@@ -36,7 +37,7 @@ fn was_watched(record: &Value) -> bool {
         return true;
     }
     let why = parameters["kernel_refused"].as_str().expect("watched, or a reason why not");
-    io::stderr().write_all(format!("skipped in part: {why}\n").as_bytes()).unwrap();
+    skipped_in_part(why);
     false
 }
 
@@ -124,7 +125,7 @@ fn threads_fault_while_others_map() {
     }
     records.iter().for_each(the_shares_add_up);
     if available_parallelism().unwrap().get() < 2 {
-        io::stderr().write_all(b"skipped in part: on one CPU threads rarely meet\n").unwrap();
+        skipped_in_part("on one CPU threads rarely meet");
         return;
     }
     // Four threads that do nothing but map wait for each other.
@@ -225,7 +226,7 @@ fn is_root() -> bool {
     // SAFETY: the call takes no arguments, and changes nothing in memory.
     let is_root = unsafe { libc::geteuid() } == 0;
     if !is_root {
-        io::stderr().write_all(b"skipped: only root can become somebody else\n").unwrap();
+        skipped("only root can become somebody else");
     }
     is_root
 }

@@ -1,8 +1,6 @@
 //! `manycore machines`: the list, one machine, and a model of this host.
 
-use std::io::Write;
-
-use crate::support::{manycore, stderr};
+use crate::support::{manycore, skipped, stderr};
 
 #[test]
 fn machines_are_listed() {
@@ -93,7 +91,7 @@ fn latencies_and_bursts_of_this_host_make_a_model() {
     let files = ["--out", &here, "--latencies", &latencies, "--bursts", &bursts];
     let output = manycore(&[&["machines", "measure", "-q"][..], &files].concat()).output().unwrap();
     if stderr(&output).contains("while the machine does nothing else") {
-        std::io::stderr().write_all(b"skipped: the machine is busy\n").unwrap();
+        skipped("the machine is busy");
         return;
     }
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

@@ -2,14 +2,14 @@
 //! namespaces.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use crate::support::watched::{MEANS, of_kind, profiled, sees_futexes};
-use crate::support::{bare_manycore, compile, directory, eventually, library, stderr};
+use crate::support::{bare_manycore, compile, directory, eventually, library, skipped, stderr};
 use serde_json::Value;
 
 const OWN_FUTEX: &str = include_str!("programs/own_futex.c");
@@ -44,7 +44,7 @@ fn judged(output: Output) -> Option<(Output, Value)> {
     if output.status.code() == Some(2) {
         let said = stderr(&output);
         assert!(said.contains("cannot be watched") && !said.contains("ulimit"), "{said}");
-        io::stderr().write_all(format!("skipped: {said}").as_bytes()).unwrap();
+        skipped(said);
         return None;
     }
     assert!(output.status.success(), "{}", stderr(&output));
@@ -173,8 +173,7 @@ fn processes_in_a_namespace_are_those_that_are_seen_there() {
     };
     let probe = namespace().arg("true").output();
     if !probe.as_ref().is_ok_and(|output| output.status.success()) {
-        let why = format!("skipped: no namespace can be made here: {probe:?}\n");
-        return io::stderr().write_all(why.as_bytes()).unwrap();
+        return skipped(format!("no namespace can be made here: {probe:?}"));
     }
     let directory = directory();
     let program = compile(directory.path(), "own_futex", OWN_FUTEX, &["-O1", "-pthread"]);
@@ -236,7 +235,7 @@ fn who_may_not_have_the_buffers_is_told_so() {
     let said = stderr(&output);
     // The kernel refuses something else, or with kernel.perf_event_paranoid at -1 nothing.
     if !said.contains("memory") {
-        return io::stderr().write_all(format!("skipped: {said}\n").as_bytes()).unwrap();
+        return skipped(said);
     }
     assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
     for words in ["CAP_IPC_LOCK", "kernel.perf_event_mlock_kb"] {

@@ -1,14 +1,13 @@
 //! `manycore profile` counts exactly, whatever end a program takes and however many processes it
 //! is.
 
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::real::{named, profile};
-use crate::support::{compile, directory, library};
+use crate::support::{compile, directory, library, skipped, skipped_in_part};
 use serde_json::json;
 
 const THREADS: u64 = 6;
@@ -205,9 +204,7 @@ fn a_child_that_may_open_no_file_is_counted() {
         match profiled.output.status.code() {
             Some(0) => {}
             Some(9) => {
-                std::io::stderr()
-                    .write_all(b"skipped in part: it may not be tried here\n")
-                    .unwrap();
+                skipped_in_part("it may not be tried here");
                 continue;
             }
             other => panic!("{command:?}: {other:?}"),
@@ -501,9 +498,7 @@ fn a_process_of_another_namespace_is_counted_to_its_end() {
     let profiled = profile(&["unshare", "-rpf", "--mount-proc", "sh", "-c", &script]);
     if profiled.output.status.code() != Some(0) {
         let said = crate::support::stderr(&profiled.output);
-        std::io::stderr()
-            .write_all(format!("skipped: no such namespace here: {said}").as_bytes())
-            .unwrap();
+        skipped(format!("no such namespace here: {said}"));
         assert!(said.contains("unshare:") || profiled.output.status.code() == Some(9), "{said}");
         return;
     }

@@ -1,14 +1,13 @@
 //! `manycore profile --kernel`: the kernel's locks where it permits to see them, and one clear line
 //! where it does not.
 
-use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::support::real::profiling;
 use crate::support::watched::{MEANS, of_kind, profiled, sees_futexes, was_watched};
-use crate::support::{bare_manycore, compile, directory, failure, stderr};
+use crate::support::{bare_manycore, compile, directory, failure, skipped, stderr};
 use serde_json::Value;
 
 const STORM: &str = include_str!("fork_storm.c");
@@ -132,7 +131,7 @@ fn a_process_that_runs_already_has_its_futexes_seen() {
         child.wait().unwrap();
         if watched.status.code() == Some(2) {
             assert!(stderr(&watched).contains("cannot be watched"), "{}", stderr(&watched));
-            io::stderr().write_all(format!("skipped: {}\n", stderr(&watched)).as_bytes()).unwrap();
+            skipped(stderr(&watched));
             continue;
         }
         assert!(watched.status.success(), "{}", stderr(&watched));
@@ -196,9 +195,7 @@ fn rusts_own_locks_are_seen_where_they_are_wanted() {
 #[test]
 fn the_locks_of_gos_runtime_are_seen() {
     if Command::new("go").arg("version").output().is_err() {
-        return io::stderr()
-            .write_all(b"skipped: there is no Go here (Debian: golang-go)\n")
-            .unwrap();
+        return skipped("there is no Go here (Debian: golang-go)");
     }
     let directory = directory();
     let source = directory.path().join("main.go");
@@ -304,7 +301,7 @@ fn the_system_is_watched_for_a_while() {
     let output = command.output().unwrap();
     if output.status.code() == Some(2) {
         assert!(stderr(&output).contains("the kernel cannot be watched"), "{}", stderr(&output));
-        io::stderr().write_all(format!("skipped: {}\n", stderr(&output)).as_bytes()).unwrap();
+        skipped(stderr(&output));
         return;
     }
     assert!(output.status.success(), "{}", stderr(&output));
@@ -357,8 +354,7 @@ fn who_has_the_capabilities_needs_no_root() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let bound = status.lines().find_map(|line| line.strip_prefix("CapBnd:")).unwrap();
     if u64::from_str_radix(bound.trim(), 16).unwrap() & NEEDED != NEEDED {
-        let why = format!("skipped: the capabilities cannot be granted here, CapBnd:{bound}\n");
-        return io::stderr().write_all(why.as_bytes()).unwrap();
+        return skipped(format!("the capabilities cannot be granted here, CapBnd:{bound}"));
     }
     let directory = directory();
     let place = directory.path().join("manycore");
@@ -368,8 +364,7 @@ fn who_has_the_capabilities_needs_no_root() {
     let watch = ["profile", "--kernel=bpf", "--duration", "20ms", "--json", "-"];
     let as_root = bare_manycore().args(watch).output().unwrap();
     if as_root.status.code() == Some(2) {
-        let why = format!("skipped: {}\n", stderr(&as_root));
-        return io::stderr().write_all(why.as_bytes()).unwrap();
+        return skipped(stderr(&as_root));
     }
     let with = |capabilities: &str| {
         let user = NOBODY.to_string();

@@ -1,12 +1,11 @@
 //! Waits for condition variables: which of them are waits for a lock that the program has made, and
 //! which are not.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
 use crate::support::real::{Profiled, profile};
-use crate::support::{compile, directory, executable};
+use crate::support::{compile, directory, executable, skipped};
 use serde_json::Value;
 
 const PROGRAM: &str = include_str!("programs/made_locks.c");
@@ -108,7 +107,7 @@ fn interpreter(command: &str, script: &str, threads: f64) {
     let is_there =
         Command::new(command).arg("--version").output().is_ok_and(|it| it.status.success());
     if !is_there {
-        return std::io::stderr().write_all(format!("skipped: no {command}\n").as_bytes()).unwrap();
+        return skipped(format!("no {command}"));
     }
     let file = executable(directory.path(), "script", script);
     let profiled = profile(&[Path::new(command), &file]);

@@ -3,14 +3,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::real::{Profiled, profile};
 use crate::support::watched::{profiled, sees_futexes};
-use crate::support::{compile, directory, manycore, stdout};
+use crate::support::{compile, directory, manycore, skipped_in_part, stdout};
 use serde_json::Value;
 
 const PLACED: &str = include_str!("programs/placed.c");
@@ -33,11 +32,6 @@ void *run(void *unused) { for (int i = 0; i < 300; i++) JOIN(NAME, _work)(); ret
 "#;
 
 const CALLER: &str = "void use_all(void); int main(void) { use_all(); return 0; }";
-
-fn skipped(why: &str) {
-    // Not by a macro: those the test harness would swallow.
-    io::stderr().write_all(format!("skipped in part: {why}\n").as_bytes()).unwrap();
-}
 
 /// Whether the names of the locks of `placed` are there, of this module.
 fn assert_placed(profiled: &Profiled, module: &str, how: &str) {
@@ -110,7 +104,9 @@ fn whoever_links() {
             .current_dir(&directory)
             .output();
         if !done.is_ok_and(|done| done.status.success()) {
-            skipped(&format!("there is no clang with {linker}; apt-get install clang {linker}"));
+            skipped_in_part(format!(
+                "there is no clang with {linker}; apt-get install clang {linker}"
+            ));
             continue;
         }
         link_and_profile("clang", &[&flag], true);
@@ -151,7 +147,7 @@ fn assert_plugins(profiled: &Profiled, names: &[&str]) {
     let mut places: Vec<&str> = places.lines().collect();
     places.dedup();
     if places.len() != 1 {
-        skipped("the loader has not put the libraries at one address");
+        skipped_in_part("the loader has not put the libraries at one address");
     }
 }
 
@@ -226,7 +222,7 @@ fn can_unshare(options: &[&str]) -> bool {
     let done = Command::new("unshare").args(options).arg("true").output();
     let can = done.as_ref().is_ok_and(|done| done.status.success());
     if !can {
-        skipped(&format!("unshare {options:?} is not permitted here: {done:?}"));
+        skipped_in_part(format!("unshare {options:?} is not permitted here: {done:?}"));
     }
     can
 }
@@ -317,7 +313,9 @@ fn code_that_is_made_in_another_namespace() {
     probe.args(["--mount", "--pid", "--fork", "sh", "-ec", mounts, "sh"]).arg(directory.path());
     let probe = probe.output();
     if !probe.as_ref().is_ok_and(|done| done.status.success()) {
-        return skipped(&format!("namespaces and overlays are not permitted here: {probe:?}"));
+        return skipped_in_part(format!(
+            "namespaces and overlays are not permitted here: {probe:?}"
+        ));
     }
     let run = "exec unshare --pid --fork sh -c '\"$0\" map /tmp && true' $2";
     let script = format!("{mounts}; {run}");

@@ -1,10 +1,8 @@
 //! "What would help": each note on a program that was built to show it, and no note on a program
 //! without the problem.
 
-use std::io::Write;
-
 use crate::support::real::{Profiled, profile};
-use crate::support::{compile, directory, stderr};
+use crate::support::{compile, directory, skipped, stderr};
 
 const NOTES: &str = include_str!("programs/notes.c");
 
@@ -15,7 +13,7 @@ fn causes(mode: &str) -> Option<(Vec<String>, Profiled)> {
     let program = compile(directory.path(), "notes", NOTES, &["-O1", "-pthread"]);
     let profiled = profile(&[program.to_str().unwrap(), mode]);
     if profiled.output.status.code() == Some(77) {
-        std::io::stderr().write_all(b"skipped: there is one CPU only\n").unwrap();
+        skipped("there is one CPU only");
         return None;
     }
     assert_eq!(profiled.output.status.code(), Some(0), "{}", stderr(&profiled.output));
@@ -31,15 +29,14 @@ fn causes(mode: &str) -> Option<(Vec<String>, Profiled)> {
 const OF_USE: [&str; 3] = ["read-mostly", "readers-exclude", "update-heavy"];
 const OF_COST: [&str; 2] = ["hot-lock", "long-hold"];
 const OF_PLACE: [&str; 1] = ["false-sharing"];
-
-/// The most runs of a mode until it shows what it was built to show. On a busy machine a lock's
-/// cost depends on the CPU time that others leave: it may differ in one run, but not in all.
-const TRIES: usize = 5;
+const OF_SPINNING: [&str; 1] = ["spinning-oversubscribed"];
 
 /// Checks that a mode has exactly these of some causes, and that the evidence of the advice
 /// contains these words. A busy machine may add other causes.
 fn shows(mode: &str, among: &[&str], expected: &[&str], evidence: &str) {
-    let mut runs = (0..TRIES).map(|_| {
+    // On a busy machine a lock's cost depends on the CPU time that others leave: it may differ in
+    // one run, but not in all.
+    let mut runs = (0..5).map(|_| {
         let (mut causes, profiled) = causes(mode)?;
         causes.retain(|cause| among.contains(&cause.as_str()));
         Some((causes, profiled))
@@ -94,12 +91,10 @@ fn what_a_reader_writer_lock_is_used_for_is_told() {
 
 #[test]
 fn spinning_is_a_matter_where_threads_outnumber_cpus() {
-    let with = |mode: &str| {
-        let (causes, _) = causes(mode).unwrap();
-        causes.contains(&"spinning-oversubscribed".to_owned())
-    };
-    assert!((0..TRIES).any(|_| with("spin-many")));
-    assert!(!with("spin-one"));
+    let evidence = "of the CPU time went into waits for locks";
+    shows("spin-many", &OF_SPINNING, &OF_SPINNING, evidence);
+    let (causes, _) = causes("spin-one").unwrap();
+    assert!(!causes.contains(&OF_SPINNING[0].to_owned()));
 }
 
 /// What no library can be put under, samples tell.
@@ -108,7 +103,7 @@ fn so_is_spinning_for_locks_of_the_programs_own() {
     let note = |mode: &str| {
         let (_, profiled) = causes(mode).unwrap();
         if let Some(why) = profiled.json["cpu_samples"]["refused"].as_str() {
-            std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes()).unwrap();
+            skipped(why);
             return None;
         }
         let notes = profiled.json["notes"].as_array().cloned().unwrap_or_default();

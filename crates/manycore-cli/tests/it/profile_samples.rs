@@ -1,14 +1,14 @@
 //! `manycore profile` and samples of the CPU time: known shares, and one clear line where samples
 //! are not permitted.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::support::real::profiling;
-use crate::support::{bare_manycore, compile, copy, directory, stderr, stdout};
+use crate::support::{bare_manycore, compile, copy, directory, skipped, stderr, stdout};
 use serde_json::Value;
 
 const SAMPLED: &str = include_str!("programs/sampled.c");
@@ -33,9 +33,7 @@ fn are_there(samples: &Value, of_kernel: bool) -> bool {
     if samples["refused"].is_null() && (is_whole || !of_kernel) {
         return true;
     }
-    let why = format!("skipped: {} {}\n", samples["refused"], samples["limits"]);
-    // Not by a macro: those the test harness would swallow.
-    io::stderr().write_all(why.as_bytes()).unwrap();
+    skipped(format!("{} {}", samples["refused"], samples["limits"]));
     false
 }
 
@@ -212,7 +210,7 @@ fn a_process_that_runs_already_is_sampled() {
     child.kill().unwrap();
     child.wait().unwrap();
     if watched.status.code() == Some(2) {
-        io::stderr().write_all(format!("skipped: {}\n", stderr(&watched)).as_bytes()).unwrap();
+        skipped(stderr(&watched));
         return;
     }
     let json: Value = serde_json::from_slice(&watched.stdout).unwrap();

@@ -2,11 +2,10 @@
 //! within some times the standard error of its samples where it is from samples.
 
 use std::collections::HashMap;
-use std::io::Write;
 
 use crate::support::real::{Profiled, profile};
 use crate::support::watched::{MEANS, profiled, sees_futexes};
-use crate::support::{compile, directory, stderr, stdout};
+use crate::support::{compile, directory, skipped, stderr, stdout};
 use serde_json::{Value, json};
 
 const TRUTH: &str = include_str!("programs/truth.c");
@@ -78,7 +77,7 @@ fn every_figure_is_what_the_program_measured() {
     match profiled.output.status.code() {
         Some(0) => {}
         Some(77) => {
-            return std::io::stderr().write_all(b"skipped: there is one CPU only\n").unwrap();
+            return skipped("there is one CPU only");
         }
         other => panic!("{other:?}: {}", stderr(&profiled.output)),
     }
@@ -338,7 +337,7 @@ fn waits_agree_with_tracepoints() {
     for means in MEANS {
         let (output, json) = profiled(means, &["--lock", "glibc"], &[program.to_str().unwrap()]);
         if output.status.code() == Some(77) {
-            return std::io::stderr().write_all(b"skipped: there is one CPU only\n").unwrap();
+            return skipped("there is one CPU only");
         }
         if !sees_futexes(&output, &json) {
             continue;

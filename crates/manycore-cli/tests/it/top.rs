@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    bare_manycore, compile, directory, eventually, failure, library, manycore, printed, stderr,
-    stdout,
+    bare_manycore, compile, directory, eventually, failure, library, manycore, printed, skipped,
+    stderr, stdout,
 };
 use serde_json::Value;
 
@@ -392,7 +392,7 @@ fn locks_of_the_kernel_are_among_them() {
             let output = manycore(&[&asked[..], options].concat()).output().unwrap();
             let said = stderr(&output);
             if output.status.code() == Some(2) && said.contains("the kernel cannot be watched") {
-                std::io::stderr().write_all(format!("skipped: {said}").as_bytes()).unwrap();
+                skipped(said);
                 return None;
             }
             assert!(output.status.success(), "{said}");

@@ -3,7 +3,9 @@
 pub mod real;
 pub mod watched;
 
+use std::fmt::Display;
 use std::fs;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -103,6 +105,22 @@ pub fn copy(from: &Path, to: &Path) {
 /// What a command printed.
 pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Says in the log of the tests that a test cannot be run here.
+pub fn skipped(why: impl Display) {
+    say("skipped", why);
+}
+
+/// Says so of a part of a test.
+pub fn skipped_in_part(why: impl Display) {
+    say("skipped in part", why);
+}
+
+fn say(what: &str, why: impl Display) {
+    let line = format!("{what}: {}\n", why.to_string().trim_end());
+    // Past the test harness, which keeps what passing tests print.
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
 /// What a command said.

@@ -1,12 +1,11 @@
 //! Profiles with the kernel's side, where the kernel permits it.
 
-use std::io::{self, Write};
 use std::process::Output;
 
 use serde_json::Value;
 
 use super::real::profiling;
-use super::{directory, stderr};
+use super::{directory, skipped_in_part, stderr};
 
 /// The best method, and the methods that exist where BPF is not built or not permitted.
 pub const MEANS: [&str; 2] = ["--kernel", "--kernel=perf"];
@@ -30,8 +29,7 @@ pub fn was_watched(output: &Output, json: &Value) -> bool {
     let said = stderr(output);
     let why = said.lines().find(|line| line.contains("the kernel is not watched"));
     let why = why.unwrap_or_else(|| panic!("neither watched nor refused: {said}"));
-    // Not by a macro: those the test harness would swallow.
-    io::stderr().write_all(format!("skipped in part: {why}\n").as_bytes()).unwrap();
+    skipped_in_part(why);
     false
 }
 
@@ -43,7 +41,7 @@ pub fn sees_futexes(output: &Output, json: &Value) -> bool {
     let limits = json["kernel"]["limits"].as_array().unwrap().iter();
     let mut limits = limits.map(|limit| limit.as_str().unwrap());
     let Some(why) = limits.find(|limit| limit.contains("is not seen")) else { return true };
-    io::stderr().write_all(format!("skipped in part: {why}\n").as_bytes()).unwrap();
+    skipped_in_part(why);
     false
 }
 
