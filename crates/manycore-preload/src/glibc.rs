@@ -39,7 +39,8 @@ macro_rules! functions {
                 // SAFETY: `Function` has the address of glibc's function of this name, which has
                 // this signature.
                 let f: Signature = unsafe { core::mem::transmute(addresses::$name.address()) };
-                // SAFETY: the caller keeps the contract of glibc's function (contract of this one).
+                // SAFETY: the arguments are as the function's manual page asks, and the object is
+                // glibc's (contract of this function).
                 unsafe { f($($arg),*) }
             }
         )*

@@ -43,7 +43,8 @@ macro_rules! functions {
                 // SAFETY: `Function` has the address of the next function of this name, which has
                 // this signature.
                 let f: Signature = unsafe { core::mem::transmute(addresses::$name.address()) };
-                // SAFETY: the caller keeps the contract of libc's function (contract of this one).
+                // SAFETY: the arguments are as the function's manual page asks (contract of this
+                // function).
                 unsafe { f($($arg),*) }
             }
         )*

@@ -36,7 +36,7 @@ fn execute(slot: *const Slot) {
 
 /// The caller's part: waits for the answer to its own call, and owns the slot again.
 fn answered(slot: *mut Slot) {
-    // SAFETY: the caller's own, which stays until it is answered.
+    // SAFETY: this thread has taken the slot, and frees it once it is answered, below.
     let of = unsafe { &*slot };
     of.gate().wait();
     assert_eq!(of.reply().answer, of.order().call.number as isize + 100);
@@ -363,7 +363,7 @@ fn a_caller_sleeps_otherwise_when_a_part_is_gone() {
             }
             execute(slot);
         });
-        // SAFETY: the caller's own, which stays until it is answered.
+        // SAFETY: this thread has taken the slot, and frees it once it is answered, below.
         let of = unsafe { &*slot };
         let gate = of.gate();
         while gate.doze().is_none() && gate.poll().is_none() {
@@ -401,7 +401,7 @@ fn no_signal_comes_for_a_call_that_is_over() {
             other.0.with_mut(|note| unsafe { *note += 1 });
             execute(slot);
         });
-        // SAFETY: the caller's own, which stays until it is answered.
+        // SAFETY: this thread has taken the slot, and frees it once it is answered, below.
         let of = unsafe { &*slot };
         assert!(of.cancel());
         // SAFETY: `signal` calls this only while the worker is in the call, which waits for this.

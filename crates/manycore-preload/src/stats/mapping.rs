@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use manycore::lock::{Futex, PlainLock};
-use manycore::sync::{clock, process};
+use manycore::sync::clock;
 use manycore_stats::{MAGIC, Mapping, Record};
 use syscalls::Errno;
 
@@ -13,6 +13,7 @@ use super::room::{self, Part};
 use super::{modules, stacks, this_thread, waiters};
 use manycore_interpose::counter;
 use manycore_interpose::directory::{Directory, say_none, store_bytes};
+use manycore_interpose::process;
 
 /// One in this many acquisitions of a thread has its hold measured, on average.
 pub const HOLD_PERIOD: u32 = 64;
@@ -44,7 +45,7 @@ static FILLING: Futex = Futex::new();
 /// or if that failed.
 pub fn get() -> Option<&'static Mapping> {
     // A child that does not know yet that it was forked would count in its parent's mapping.
-    process::generation();
+    manycore::sync::process::generation();
     opened().or_else(inherit)
 }
 
@@ -64,20 +65,12 @@ pub fn open(directory: &CStr, lock: &[u8]) {
         Ok(mapping) => {
             // SAFETY: `map_file` has mapped it permanently, at first all zero, which is a valid
             // mapping.
-            fill_in(
-                unsafe { &*mapping },
-                lock,
-                (manycore_interpose::process::id(), manycore_interpose::process::parent()),
-                now,
-            );
-            // SAFETY: `map_file` has mapped it permanently, at first all zero, which is a valid
-            // mapping.
-            this_thread::note_name(unsafe { &(*mapping).header.name });
+            let mapped = unsafe { &*mapping };
+            fill_in(mapped, lock, (process::id(), process::parent()), now);
+            this_thread::note_name(&mapped.header.name);
             // Release: partner of the Acquire in `get`.
             MAPPING.store(mapping, Ordering::Release);
-            // SAFETY: `map_file` has mapped it permanently, at first all zero, which is a valid
-            // mapping.
-            modules::read_maps(unsafe { &*mapping });
+            modules::read_maps(mapped);
         }
         Err(error) => say_none(directory, b"MANYCORE_STATS", error),
     }
@@ -137,7 +130,7 @@ pub fn forked() {
     }
     let now = clock::now();
     FORKED.store(now, Ordering::Relaxed);
-    PROCESS.store(manycore_interpose::process::id(), Ordering::Relaxed);
+    PROCESS.store(process::id(), Ordering::Relaxed);
     // If it fails, the command has ended, and its directory was removed. The child continues
     // without statistics, and does not touch the parent's.
     let made = map_file(now).inspect_err(|_| count_uncounted());

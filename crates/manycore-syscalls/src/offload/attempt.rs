@@ -45,11 +45,11 @@ pub const SEND_TRIES: i32 =
 ///
 /// # Safety
 ///
-/// The program has made this call, and its thread waits for the end: what the call does to memory
-/// is what the program would have had from the kernel.
+/// The arguments' pointers are those of a call that the program has made, and stay valid until its
+/// end, for which the program's thread waits.
 pub unsafe fn attempt(call: &Call, kind: Kind, done: &mut usize) -> Attempt {
-    // SAFETY: the program has made this call, and waits for it (contract of this function); each
-    // attempt below is this call, or a part of it, in a form that does not wait.
+    // SAFETY: the program's pointers stay valid until the call's end (contract of this function);
+    // each attempt below is this call, or a part of it, in a form that does not wait.
     unsafe {
         match kind {
             Kind::Quick if closes_lingering(call) => return Attempt::Blocks,
@@ -150,7 +150,7 @@ fn vectored(number: i64, call: &Call) -> Call {
 ///
 /// As of [`attempt`], for both calls: the second one is the first, in a form that does not wait.
 unsafe fn receive(call: &Call, tried: &Call) -> Attempt {
-    // SAFETY: the call is the program's, in a form that does not wait (contract of this function).
+    // SAFETY: the program's pointers stay valid until the call's end (contract of this function).
     let answer = unsafe { execute(tried) };
     if has_no_such_form(answer) {
         return Attempt::Blocks;
@@ -177,7 +177,7 @@ fn has_no_such_form(answer: Answer) -> bool {
 ///
 /// As for [`receive`].
 unsafe fn send(call: &Call, tried: &Call, length: usize, done: &mut usize) -> Attempt {
-    // SAFETY: the call is the program's, in a form that does not wait (contract of this function).
+    // SAFETY: the program's pointers stay valid until the call's end (contract of this function).
     let answer = unsafe { execute(tried) };
     after_send(call, answer, length, done)
 }
@@ -229,7 +229,7 @@ unsafe fn gather(call: &Call, done: &mut usize) -> Attempt {
     if !is_message && !is_socket(call.args[0]) {
         return Attempt::Blocks;
     }
-    // SAFETY: the call is the program's, in a form that does not wait (contract of this function).
+    // SAFETY: the program's pointers stay valid until the call's end (contract of this function).
     // The vector is read only after the kernel has read it.
     unsafe {
         let answer = if *done == 0 {
@@ -301,8 +301,8 @@ unsafe fn send_rest(call: &Call, is_message: bool, done: usize, wait: i32) -> (A
     // As in `send_to`.
     let flags = flags | (wait | libc::MSG_NOSIGNAL) as usize;
     let args = [call.args[0], (&raw const message).expose_provenance(), flags, 0, 0, 0];
-    // SAFETY: the program has made this call, and waits for it (contract of `attempt`); the message
-    // and its pieces are in this frame.
+    // SAFETY: the program's pointers stay valid until the call's end (contract of `attempt`); the
+    // message and its pieces are in this frame.
     (unsafe { execute(&Call { number: libc::SYS_sendmsg as usize, args }) }, length)
 }
 
@@ -317,8 +317,9 @@ pub unsafe fn finish(call: &Call, mut done: usize, is_over: impl Fn() -> bool) -
     let is_message = call.number as i64 == libc::SYS_sendmsg;
     let is_vector = is_message || call.number as i64 == libc::SYS_writev;
     loop {
-        // SAFETY: the program has made this call, and waits for it (contract of this function);
-        // some bytes of it are gone, so that the kernel has read the vector, if it has one.
+        // SAFETY: the program's pointers stay valid until the call's end (contract of this
+        // function); some bytes of it are gone, so that the kernel has read the vector, if it has
+        // one.
         let (answer, length) = unsafe {
             if is_vector {
                 send_rest(call, is_message, done, 0)
@@ -361,7 +362,7 @@ pub fn is_plain_send(call: &Call) -> bool {
 unsafe fn accept(call: &Call) -> Attempt {
     let descriptor = call.args[0];
     if is_non_blocking(descriptor) {
-        // SAFETY: the program has made this call, and waits for it (contract of `attempt`).
+        // SAFETY: the program's pointers stay valid until the call's end (contract of `attempt`).
         return Attempt::Done(unsafe { execute(call) });
     }
     let listens = raw::socket_option(descriptor, libc::SO_ACCEPTCONN) == Some(1);
@@ -385,7 +386,7 @@ unsafe fn poll(call: &Call) -> Attempt {
     let [array, count, milliseconds, ..] = call.args;
     let mut tried = *call;
     tried.args[2] = 0;
-    // SAFETY: the call is the program's, in a form that does not wait (contract of this function).
+    // SAFETY: the program's pointers stay valid until the call's end (contract of this function).
     let answer = unsafe { execute(&tried) };
     let milliseconds = milliseconds as i32;
     if answer != 0 || milliseconds == 0 {
@@ -410,7 +411,7 @@ unsafe fn poll(call: &Call) -> Attempt {
 unsafe fn epoll(call: &Call) -> Attempt {
     let mut tried = *call;
     tried.args[3] = 0;
-    // SAFETY: the call is the program's, in a form that does not wait (contract of this function).
+    // SAFETY: the program's pointers stay valid until the call's end (contract of this function).
     let answer = unsafe { execute(&tried) };
     let milliseconds = call.args[3] as i32;
     if answer != 0 || milliseconds == 0 {
