@@ -15,9 +15,9 @@ DEBUG   ?= no
 CARGO   ?= cargo
 # SETUP=no: install no Debian packages, run with what is there.
 SETUP   ?= yes
-# BPF=no: `profile --kernel` by perf events alone. BPF programs are for x86-64, and need clang, and
-# headers of libelf and zlib, to be built.
-BPF     ?= $(if $(filter x86_64%,$(or $(TARGET),$(shell uname -m))),yes,no)
+# BPF=no: `profile --kernel` by perf events alone. BPF programs need clang, and headers of libelf and
+# zlib, to be built.
+BPF     ?= yes
 
 # How cargo builds; `make test` has a profile of its own.
 PROFILE ?= release
@@ -46,7 +46,7 @@ library-flags := $(subst profile $(PROFILE),profile $(as),$(flags))
 preload := -p manycore-preload -p manycore-syscalls
 # libbpf's own Makefile, which cargo runs, has a PREFIX and a LIBDIR: ours are not for it. rustc
 # looks for archives of C only where it is told to.
-archive := $(if $(filter static,$(BPF)),LIBBPF_SYS_LIBRARY_PATH=$(dir $(shell $(CC) -print-file-name=libelf.a)))
+archive := $(if $(filter static,$(BPF)),LIBBPF_SYS_LIBRARY_PATH=$(dir $(shell $(if $(gnu),$(gnu)-gcc,$(CC)) -print-file-name=libelf.a)))
 unmade  := env -u MAKEFLAGS -u MFLAGS $(archive) $(CARGO)
 plain   := $(if $(filter dist,$(PROFILE)),$(unmade) build $(library-flags) $(preload) && )$(unmade) build $(flags) -p manycore-cli $(if $(filter dist,$(PROFILE)),,$(preload))
 # BPF=static: with libelf and zlib inside, so that the command needs no more than glibc.

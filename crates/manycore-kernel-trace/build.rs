@@ -19,20 +19,26 @@ fn main() {
         return;
     }
     let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
-    if arch != "x86_64" {
-        println!(
-            "cargo::error=the BPF programs are for x86-64: build without the feature `bpf` (`make BPF=no`)"
-        );
-        exit(1);
-    }
+    let registers = match arch.as_str() {
+        "x86_64" => "-D__TARGET_ARCH_x86",
+        "aarch64" => "-D__TARGET_ARCH_arm64",
+        _ => {
+            println!(
+                "cargo::error=the BPF programs are for x86-64 and AArch64: build without the feature `bpf` (`make BPF=no`)"
+            );
+            exit(1);
+        }
+    };
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let object = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("contention.o");
-    // Debian has headers of the architecture (asm/types.h) in a directory that the target `bpf`
-    // does not know.
-    let headers = format!("-I/usr/include/{arch}-linux-gnu");
+    // Debian has headers of the architecture (asm/types.h) in directories that the target `bpf`
+    // does not know: its own, and that for cross-building.
+    let headers =
+        [format!("-I/usr/include/{arch}-linux-gnu"), format!("-I/usr/{arch}-linux-gnu/include")];
     let done = Command::new(&clang)
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"])
-        .args([headers.as_str(), "-c", SOURCE, "-o"])
+        .args(headers)
+        .args([registers, "-c", SOURCE, "-o"])
         .arg(&object)
         .status();
     match done {

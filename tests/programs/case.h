@@ -64,6 +64,13 @@ static inline const char *code_text(int code) {
         say(text_, __VA_ARGS__);                           \
     } while (0)
 
+/* The version of a function of glibc that is the oldest there is, on x86-64 this one. */
+#ifdef __aarch64__
+#define OLDEST(version) "GLIBC_2.17"
+#else
+#define OLDEST(version) version
+#endif
+
 /* A step without which the case makes no sense. */
 #define NEED(condition)                                                                     \
     do {                                                                                    \

@@ -46,7 +46,7 @@ static void initialise(void) {
     need(cnd_init(&cnd) != thrd_success);
     need(pthread_key_create(&key, NULL));
     looked_up = dlsym(RTLD_NEXT, "pthread_mutex_lock");
-    by_version = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
+    by_version = dlvsym(RTLD_NEXT, "pthread_cond_wait", OLDEST("GLIBC_2.3.2"));
     arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (arena == MAP_FAILED) abort();
 }

@@ -60,7 +60,11 @@ static int use_everything(void *unused) {
 }
 
 typedef pid_t (*Fork)(void);
+#ifdef SYS_fork
 static pid_t by_system_call(void) { return (pid_t)syscall(SYS_fork); }
+#else
+#define by_system_call by_clone
+#endif
 static pid_t by_clone(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
 
 static Fork how;

@@ -21,7 +21,7 @@ static void *look(void *handle, const char *name, const char *version) {
 }
 
 static struct functions all(void *handle, bool by_version) {
-    const char *first = by_version ? "GLIBC_2.2.5" : NULL, *second = by_version ? "GLIBC_2.3.2" : NULL;
+    const char *first = by_version ? OLDEST("GLIBC_2.2.5") : NULL, *second = by_version ? OLDEST("GLIBC_2.3.2") : NULL;
     return (struct functions){look(handle, "pthread_mutex_lock", first),   look(handle, "pthread_mutex_trylock", first),
                               look(handle, "pthread_mutex_unlock", first), look(handle, "pthread_cond_wait", second),
                               look(handle, "pthread_cond_signal", second), look(handle, "pthread_rwlock_trywrlock", first)};
@@ -75,7 +75,7 @@ static void use(void *handle, bool by_version, const char *way) {
 /* Everything else is found, or not found, as without the library. */
 static void others(void *libc) {
     HOLDS(dlsym(libc, "getpid") == (void *)getpid, "lookups.other-function");
-    HOLDS(dlvsym(libc, "getpid", "GLIBC_2.2.5") == (void *)getpid, "lookups.other-function-by-version");
+    HOLDS(dlvsym(libc, "getpid", OLDEST("GLIBC_2.2.5")) == (void *)getpid, "lookups.other-function-by-version");
     HOLDS(dlsym(RTLD_NEXT, "no_such_function") == NULL, "lookups.none");
     HOLDS(strstr(dlerror(), "no_such_function") != NULL, "lookups.none.error");
     HOLDS(dlvsym(libc, "pthread_mutex_lock", "GLIBC_0.0") == NULL, "lookups.none-of-this-version");

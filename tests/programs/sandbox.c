@@ -53,7 +53,7 @@ static void behind_a_filter(void) {
     while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < 2) pause_ms(1);
     NEED(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
     pthread_mutex_unlock(&mutex);
-    while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < 2) __builtin_ia32_pause();
+    while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < 2) {}
     if (count != 2 * rounds) syscall(SYS_exit_group, 9);
     syscall(SYS_exit_group, 0);
 }

@@ -69,24 +69,29 @@ pub fn waits_for_event(operation: u64, value: u32) -> Option<bool> {
 mod tests {
     use super::*;
 
+    fn futex(rest: &str) -> String {
+        format!("{} {rest}\n", libc::SYS_futex)
+    }
+
     #[test]
     fn whatever_is_in_the_file() {
-        let valid = "202 0x7f00 0x80 0x2 0x0 0x0 0xffffffff 0x7ffd 0x7f12\n";
-        assert!(of_call(1, valid).is_some());
-        manycore_fuzz::texts("/proc/PID/syscall", &[valid, "running\n"], |text| {
+        let valid = futex("0x7f00 0x80 0x2 0x0 0x0 0xffffffff 0x7ffd 0x7f12");
+        assert!(of_call(1, &valid).is_some());
+        manycore_fuzz::texts("/proc/PID/syscall", &[&valid, "running\n"], |text| {
             _ = of_call(1, text);
         });
     }
 
     #[test]
     fn who_sleeps_is_told_by_the_kernel() {
-        let call = "202 0x7f10 0x80 0xabc00000002 0x0 0x0 0x0 0x7ffd00 0x55d0c0a01010\n";
+        let call = futex("0x7f10 0x80 0xabc00000002 0x0 0x0 0x0 0x7ffd00 0x55d0c0a01010");
         let found = Asleep { thread: 9, word: 0x7f10, is_event: false, ip: 0x55d0_c0a0_1010 };
-        assert_eq!(of_call(9, call), Some(found));
+        assert_eq!(of_call(9, &call), Some(found));
         for other in ["running\n", "", "-1 0x7ffd00 0x55d0", "0 0x3 0x80 0x2 0x0 0x0 0x0 0x7 0x5"] {
             assert_eq!(of_call(9, other), None, "{other}");
         }
-        assert_eq!(of_call(9, "202 0x7f10 0x81 0x1 0x0 0x0 0x0 0x7 0x5"), None, "it wakes others");
+        let wakes = futex("0x7f10 0x81 0x1 0x0 0x0 0x0 0x7 0x5");
+        assert_eq!(of_call(9, &wakes), None, "it wakes others");
         assert!(asleep(u32::MAX).is_empty());
     }
 

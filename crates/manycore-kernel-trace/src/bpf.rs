@@ -396,12 +396,21 @@ fn text(error: impl ToString) -> String {
 /// The reason why the programs could not be loaded, in a line.
 fn refusal(error: libbpf_rs::Error) -> String {
     let said = SAID.lock().map(|mut kept| mem::take(&mut *kept)).unwrap_or_default();
+    if let Some(verdict) = verdict(&said) {
+        return format!("the kernel refuses a program: {verdict}");
+    }
     let last = said.lines().rev().map(str::trim).find(|line| line.starts_with("libbpf:"));
     match (error.kind(), last) {
         (libbpf_rs::ErrorKind::PermissionDenied, _) => REFUSED.to_owned(),
         (_, Some(line)) => format!("{error}: {line}"),
         (_, None) => error.to_string(),
     }
+}
+
+/// What the verifier's log ends with, before its counts; `None` if there is no such log.
+fn verdict(said: &str) -> Option<&str> {
+    let (log, _) = said.rsplit_once("\n-- END PROG LOAD LOG --")?;
+    log.lines().rev().find(|line| !line.starts_with("processed "))
 }
 
 #[cfg(test)]
@@ -412,6 +421,21 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_refusal_of_the_verifier_is_no_lack_of_permission() {
+        let said = "libbpf: prog 'contention_begin': BPF program load failed: -EACCES\n\
+            libbpf: prog 'contention_begin': -- BEGIN PROG LOAD LOG --\n\
+            157: (7b) *(u64 *)(r1 +8) = r7\n\
+            R1 unbounded memory access, make sure to bounds check any such access\n\
+            processed 828 insns (limit 1000000) max_states_per_insn 3 total_states 62\n\
+            -- END PROG LOAD LOG --\n\
+            libbpf: prog 'contention_begin': failed to load: -EACCES\n";
+        let expected = "R1 unbounded memory access, make sure to bounds check any such access";
+        assert_eq!(verdict(said), Some(expected));
+        let unprivileged = "libbpf: prog 'contention_begin': BPF program load failed: -EPERM\n";
+        assert_eq!(verdict(unprivileged), None);
+    }
 
     /// Waits now and then for the address space's lock, if other threads do the same.
     fn map_and_unmap() {

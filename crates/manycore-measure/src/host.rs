@@ -1,15 +1,16 @@
 //! The machine that a measurement was made on.
 
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 /// The properties of a host that a reader needs for comparing its figures with others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// The model name that the CPU reports.
+    /// The model name that the CPU reports, or what its numbers stand for.
     pub cpu: String,
     /// CPUs that the process may run on.
     pub cpus: u32,
@@ -33,10 +34,11 @@ impl Host {
         let or_unknown = |text: Option<&str>| text.unwrap_or("unknown").trim().to_string();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
         Self {
-            cpu: or_unknown(field(&cpuinfo, "model name")),
+            cpu: model(&cpuinfo).unwrap_or_else(|| "unknown".to_owned()),
             cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-            sockets: sockets(&cpuinfo),
-            numa_nodes: numbered(Path::new("/sys/devices/system/node"), "node").max(1),
+            sockets: sockets(Path::new("/sys/devices/system/cpu")).max(1),
+            numa_nodes: (numbered(Path::new("/sys/devices/system/node"), "node").count() as u32)
+                .max(1),
             is_virtual: field(&cpuinfo, "flags")
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
             kernel: or_unknown(kernel.as_deref()),
@@ -60,18 +62,53 @@ fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     pairs.into_iter().find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
 }
 
-fn sockets(cpuinfo: &str) -> u32 {
-    let lines = cpuinfo.lines().filter(|line| line.starts_with("physical id"));
-    let distinct: std::collections::BTreeSet<_> = lines.collect();
-    (distinct.len() as u32).max(1)
+/// The CPU's model: its name, or, for Arm's, whose numbers the kernel gives alone, the name of
+/// theirs.
+fn model(cpuinfo: &str) -> Option<String> {
+    if let Some(name) = field(cpuinfo, "model name") {
+        return Some(name.to_owned());
+    }
+    let number = |name| u32::from_str_radix(field(cpuinfo, name)?.strip_prefix("0x")?, 16).ok();
+    let (maker, part) = (number("CPU implementer")?, number("CPU part")?);
+    let known = ARM.iter().find(|(of, number, _)| (*of, *number) == (maker, part));
+    Some(match known {
+        Some((.., name)) => (*name).to_owned(),
+        None => format!("Arm, implementer {maker:#x}, part {part:#x}"),
+    })
 }
 
-/// How many entries of a directory are called `prefix` and a number.
-fn numbered(directory: &Path, prefix: &str) -> u32 {
+/// Servers' processors, by implementer and part, as Linux has them in
+/// `arch/arm64/include/asm/cputype.h`.
+const ARM: [(u32, u32, &str); 14] = [
+    (0x41, 0xd07, "Arm Cortex-A57"),
+    (0x41, 0xd08, "Arm Cortex-A72"),
+    (0x41, 0xd0b, "Arm Cortex-A76"),
+    (0x41, 0xd0c, "Arm Neoverse-N1"),
+    (0x41, 0xd40, "Arm Neoverse-V1"),
+    (0x41, 0xd49, "Arm Neoverse-N2"),
+    (0x41, 0xd4f, "Arm Neoverse-V2"),
+    (0x41, 0xd84, "Arm Neoverse-V3"),
+    (0x41, 0xd8e, "Arm Neoverse-N3"),
+    (0x43, 0x0af, "Cavium ThunderX2"),
+    (0x46, 0x001, "Fujitsu A64FX"),
+    (0x48, 0xd01, "HiSilicon TSV110"),
+    (0xc0, 0xac3, "Ampere AmpereOne"),
+    (0xc0, 0xac4, "Ampere AmpereOne A"),
+];
+
+/// The number of packages that CPUs are in; 0 where the kernel does not say.
+fn sockets(cpus: &Path) -> u32 {
+    let package = |cpu: PathBuf| fs::read_to_string(cpu.join("topology/physical_package_id")).ok();
+    numbered(cpus, "cpu").filter_map(package).collect::<BTreeSet<_>>().len() as u32
+}
+
+/// The entries of a directory that are called `prefix` and a number.
+fn numbered(directory: &Path, prefix: &str) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let matches =
-        |name: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
-    entries.filter(|entry| entry.file_name().to_str().is_some_and(matches)).count() as u32
+    entries.map(|entry| entry.path()).filter(move |path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.and_then(|name| name.strip_prefix(prefix)).is_some_and(|it| it.parse::<u32>().is_ok())
+    })
 }
 
 fn glibc() -> String {
@@ -84,21 +121,31 @@ fn glibc() -> String {
 mod tests {
     use super::*;
 
-    const CPUINFO: &str = "processor\t: 0\nmodel name\t: A CPU\nphysical id\t: 0\nflags\t\t: fpu hypervisor vme\n\
-                           processor\t: 1\nmodel name\t: A CPU\nphysical id\t: 3\n";
+    const CPUINFO: &str = "processor\t: 0\nmodel name\t: A CPU\nflags\t\t: fpu hypervisor vme\n\
+                           processor\t: 1\nmodel name\t: A CPU\n";
 
     #[test]
     fn cpuinfo_is_understood() {
-        assert_eq!(field(CPUINFO, "model name"), Some("A CPU"));
+        assert_eq!(model(CPUINFO).as_deref(), Some("A CPU"));
         assert_eq!(field(CPUINFO, "no such field"), None);
-        assert_eq!(sockets(CPUINFO), 2);
-        assert_eq!(sockets(""), 1);
+        assert_eq!(model(""), None);
+    }
+
+    #[test]
+    fn a_model_of_arm_is_told_by_its_numbers() {
+        let of = |maker: &str, part: &str| {
+            model(&format!("processor\t: 0\nCPU implementer\t: {maker}\nCPU part\t: {part}\n"))
+        };
+        assert_eq!(of("0x41", "0xd0c").as_deref(), Some("Arm Neoverse-N1"));
+        assert_eq!(of("0x61", "0x022").as_deref(), Some("Arm, implementer 0x61, part 0x22"));
+        assert_eq!(of("0x41", "nothing"), None);
     }
 
     #[test]
     fn this_host_is_described() {
         let host = Host::describe();
-        assert!(host.cpus >= 1 && host.numa_nodes >= 1);
+        assert!(host.cpus >= 1 && host.numa_nodes >= 1 && host.sockets >= 1);
+        assert_eq!(sockets(Path::new("/nonexistent")), 0);
         assert!(host.glibc.starts_with("2."), "{}", host.glibc);
         assert!(host.to_string().contains("Linux"));
     }

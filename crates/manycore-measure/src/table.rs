@@ -60,7 +60,8 @@ impl<T: Into<String>> From<T> for Cell {
 /// A table, drawn by its `Display`.
 ///
 /// On a terminal, the table is as wide as that and shows tones in colour unless `NO_COLOR` is set.
-/// Elsewhere it is plain text of any width, with one line for each row.
+/// Elsewhere, and on a terminal that does not know its size, as serial consoles do not, it has any
+/// width, with one line for each row.
 #[derive(Debug)]
 pub struct Table {
     inner: comfy::Table,
@@ -71,7 +72,7 @@ impl Table {
     /// An empty table for the standard output.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         let terminal = std::io::stdout().is_terminal();
-        Self::with(columns, terminal, terminal && !no_colour())
+        Self::with(columns, terminal, terminal && !no_colour()).of_a_width()
     }
 
     /// An empty table for a file: without colours, of any width.
@@ -84,7 +85,14 @@ impl Table {
         let terminal = std::io::stderr().is_terminal();
         let mut table = Self::with(columns, terminal, terminal && !no_colour());
         table.inner.use_stderr();
-        table
+        table.of_a_width()
+    }
+
+    fn of_a_width(mut self) -> Self {
+        if self.inner.width() == Some(0) {
+            self.inner.force_no_tty();
+        }
+        self
     }
 
     fn with(columns: impl IntoIterator<Item = Column>, terminal: bool, colour: bool) -> Self {

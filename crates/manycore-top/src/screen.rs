@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
+use ratatui::crossterm::terminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::fcntl_dupfd_cloexec;
 
@@ -82,10 +83,18 @@ impl Drop for Screen {
 
 /// Whether there is a terminal to draw on.
 pub fn check() -> Result<()> {
-    if io::stdout().is_terminal() {
-        return Ok(());
+    if !io::stdout().is_terminal() {
+        let instead = "print the pictures instead: --iterations N";
+        return Err(Failure::bad_input("stdout is no terminal", instead));
     }
-    Err(Failure::bad_input("stdout is no terminal", "print the pictures instead: --iterations N"))
+    // As serial consoles do not.
+    if let Ok((0, _) | (_, 0)) = terminal::size() {
+        return Err(Failure::bad_input(
+            "the terminal does not know how large it is",
+            "tell it (stty rows 24 cols 80), or print the pictures instead: --iterations N",
+        ));
+    }
+    Ok(())
 }
 
 /// Shows the program until the user quits.

@@ -36,6 +36,22 @@ fn profile(arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs this command on a terminal without a size, as a serial console is.
+fn on_a_terminal_without_a_size(arguments: &str) -> String {
+    let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_manycore"));
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").stdin(Stdio::null());
+    stdout(&command.output().expect("Debian's base has script"))
+}
+
+#[test]
+fn a_terminal_that_does_not_know_its_size_has_tables_that_can_be_read() {
+    let locks = on_a_terminal_without_a_size("locks");
+    assert!(locks.lines().any(|line| line.starts_with("adaptive ")), "{locks}");
+    let top = on_a_terminal_without_a_size("top -- true");
+    assert!(top.contains("stty rows 24 cols 80"), "{top}");
+}
+
 fn in_shell(script: &str) -> Command {
     profile(&["sh", "-c", script])
 }

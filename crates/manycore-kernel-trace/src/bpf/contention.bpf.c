@@ -353,6 +353,7 @@ int contention_begin(__u64 *context)
 		COUNT(OF_LOCKS, waits, depth);
 		depth = 0;
 	}
+	FORGET(depth);
 	wait = &task_state->waits[depth & (NESTED - 1)];
 	wait->lock = lock;
 	wait->identity = identity_of(task, lock);

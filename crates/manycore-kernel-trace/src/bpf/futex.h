@@ -10,8 +10,25 @@
  * cannot. */
 #pragma once
 
-/* Of x86-64, as the names of the registers below are: build.rs refuses others. */
+/* What a system call has in its registers: which it is, its first three arguments, and where it is
+ * made. LEAF is where a function without a frame, as libc's `syscall` is, has its return address. */
+#ifdef __TARGET_ARCH_arm64
+#define FUTEX_CALL 98
+#define CALL(registers) (registers)->syscallno
+#define FIRST(registers) (registers)->orig_x0
+#define SECOND(registers) (registers)->regs[1]
+#define THIRD(registers) (registers)->regs[2]
+#define PLACE(registers) (registers)->pc
+#define LEAF(registers) (registers)->regs[30]
+#else
 #define FUTEX_CALL 202
+#define CALL(registers) (registers)->orig_ax
+#define FIRST(registers) (registers)->di
+#define SECOND(registers) (registers)->si
+#define THIRD(registers) (registers)->dx
+#define PLACE(registers) (registers)->ip
+#define LEAF(registers) top_of_stack((registers)->sp)
+#endif
 
 /* What a sleeping task's state has. */
 #define TASK_INTERRUPTIBLE 1
@@ -103,22 +120,37 @@ INLINE __u32 flags_of(__u32 operation, __u32 value)
 	return (operation & FUTEX_PRIVATE) || value == 2 ? 0 : EVENT;
 }
 
-/* The address on top of the stack, if there is a call right before it: a function without a frame
- * of its own, as libc's `syscall` is, has nothing else there, and frame pointers skip who called
- * it. */
-INLINE __u64 caller_of(__u64 sp)
-{
-	unsigned char before[6];
-	__u64 caller;
+#ifdef __TARGET_ARCH_arm64
+typedef __u32 before_return;
+/* bl; blr and its forms that authenticate the address. */
+#define IS_CALL(before) (((before) & 0xfc000000) == 0x94000000 || ((before) & 0xfefff000) == 0xd63f0000)
+#else
+typedef struct {
+	unsigned char byte[6];
+} before_return;
+/* call near; call through a word that is relative to the instruction; call through a register. */
+#define IS_CALL(before)                                                                                      \
+	((before).byte[1] == 0xe8 || ((before).byte[0] == 0xff && (before).byte[1] == 0x15) ||               \
+	 ((before).byte[4] == 0xff && ((before).byte[5] & 0xf8) == 0xd0))
 
-	if (bpf_probe_read_user(&caller, sizeof(caller), (const void *)sp) ||
-	    bpf_probe_read_user(before, sizeof(before), (const void *)(caller - sizeof(before))))
+INLINE __u64 top_of_stack(__u64 sp)
+{
+	__u64 top = 0;
+
+	return bpf_probe_read_user(&top, sizeof(top), (const void *)sp) ? 0 : top;
+}
+#endif
+
+/* An address, if there is a call right before it: frame pointers skip who called a function that
+ * has no frame. On Arm it may be an earlier call in the function itself, which the reader leaves
+ * out. */
+INLINE __u64 caller_if(__u64 leaf)
+{
+	before_return before;
+
+	if (bpf_probe_read_user(&before, sizeof(before), (const void *)(leaf - sizeof(before))))
 		return 0;
-	/* call near; call through a word that is relative to the instruction; call through a register. */
-	if (before[1] == 0xe8 || (before[0] == 0xff && before[1] == 0x15) ||
-	    (before[4] == 0xff && (before[5] & 0xf8) == 0xd0))
-		return caller;
-	return 0;
+	return IS_CALL(before) ? leaf : 0;
 }
 
 /* The number that a task, or a process by its leader, has for the reader; 0 if it has none
@@ -159,18 +191,18 @@ INLINE void falls_asleep(void *context, struct task_struct *task)
 	__u64 stack = mm ? mm->start_stack : 0;
 	__u32 number;
 
-	if (registers->orig_ax != FUTEX_CALL || !is_followed(task))
+	if (CALL(registers) != FUTEX_CALL || !is_followed(task))
 		return;
-	sleep.place.word = registers->di;
-	sleep.place.ip = registers->ip;
-	sleep.place.caller = caller_of(registers->sp);
+	sleep.place.word = FIRST(registers);
+	sleep.place.ip = PLACE(registers);
+	sleep.place.caller = caller_if(LEAF(registers));
 	sleep.place.process.number = number_of(task->group_leader);
 	sleep.place.process.programs = task->self_exec_id;
 	sleep.place.stack =
 		bpf_get_stackid(context, &user_stacks, BPF_F_USER_STACK | BPF_F_FAST_STACK_CMP);
 	if (sleep.place.stack < 0)
 		sleep.place.stack = -1;
-	sleep.place.flags = flags_of(registers->si, registers->dx);
+	sleep.place.flags = flags_of(SECOND(registers), THIRD(registers));
 	sleep.began = bpf_ktime_get_ns();
 	number = number_of(task);
 	if (!bpf_map_lookup_elem(&sleepers, &sleep.place.process) &&

@@ -11,7 +11,9 @@
 
 #define SEC(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
-#define BARRIER() asm volatile("" ::: "memory")
+/* The compiler forgets what it knows of a variable. It would leave out a mask that it knows to change
+ * nothing, by which the verifier knows the bound. */
+#define FORGET(variable) asm volatile("" : "+r"(variable))
 
 /* Maps are described by types: the numbers are array lengths. */
 #define NUMBER(name, value) int (*name)[value]
@@ -82,6 +84,14 @@ struct task_struct {
 	struct raw_spinlock pi_lock;
 };
 
+#ifdef __TARGET_ARCH_arm64
+struct pt_regs {
+	unsigned long regs[31];
+	unsigned long pc;
+	unsigned long orig_x0;
+	int syscallno;
+};
+#else
 struct pt_regs {
 	unsigned long dx;
 	unsigned long si;
@@ -90,6 +100,7 @@ struct pt_regs {
 	unsigned long ip;
 	unsigned long sp;
 };
+#endif
 
 #pragma clang attribute pop
 

@@ -10,10 +10,9 @@ use std::ffi::CString;
 use manycore_profile::analyze::futex::{Count, FutexWaits, Futexes};
 use perf_event_open_sys::bindings::{
     PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_SAMPLE,
-    PERF_SAMPLE_STACK_USER,
 };
 
-use super::returns::Returns;
+use super::returns::{self, Returns};
 use super::{CALLS, Record, Rings, Wanted, attributes, tracefs};
 use crate::asleep::{Asleep, CLOCK_REALTIME, PRIVATE, SLEEPING, asleep, waits_for_event};
 use crate::clock::now;
@@ -24,9 +23,6 @@ use crate::{Request, Scope};
 
 /// The most sums that are kept, as by the BPF programs.
 const SUMS_MAX: usize = 8192;
-/// The bytes of the stack that are read: its top, where a function without a frame has its return
-/// address.
-const STACK_BYTES: u32 = 8;
 
 const ENTER: &str = "syscalls/sys_enter_futex";
 const EXIT: &str = "syscalls/sys_exit_futex";
@@ -62,8 +58,8 @@ struct Event {
 
 #[derive(Debug, PartialEq)]
 enum What {
-    /// A thread makes a call. `top` is the word at the top of its stack.
-    Calls { word: u64, is_event: bool, calls: Vec<u64>, top: u64 },
+    /// A thread makes a call. `leaf` is where a function without a frame has its return address.
+    Calls { word: u64, is_event: bool, calls: Vec<u64>, leaf: u64 },
     /// The call returns.
     Returns { has_slept: bool },
     /// The thread is gone, out of whatever call.
@@ -97,8 +93,7 @@ impl FutexCalls {
             result: field(EXIT, "ret")?,
         };
         let mut calls = Wanted { attributes: attributes(enter, CALLS), filter: Some(filter()) };
-        calls.attributes.sample_type |= u64::from(PERF_SAMPLE_STACK_USER);
-        calls.attributes.sample_stack_user = STACK_BYTES;
+        returns::ask(&mut calls.attributes);
         calls.attributes.set_exclude_callchain_kernel(1);
         calls.attributes.set_comm(1);
         calls.attributes.set_comm_exec(1);
@@ -206,10 +201,8 @@ impl Layout {
         let [operation, value] = [number(self.operation)?, number(self.value)?].map(|it| it as u32);
         let is_event = waits_for_event(operation.into(), value)?;
         let word = number(self.word)?;
-        // A record's copy of the stack: the requested size, the bytes, and their number.
-        let (_, top, copied) = (record.long(), record.long(), record.long());
-        let top = if copied == u64::from(STACK_BYTES) { top } else { 0 };
-        Some(Event { time, process, task, what: What::Calls { word, is_event, calls, top } })
+        let leaf = returns::answer(record);
+        Some(Event { time, process, task, what: What::Calls { word, is_event, calls, leaf } })
     }
 }
 
@@ -274,7 +267,7 @@ impl Sleeps {
     /// Notes the threads that sleep already: their waits begin now.
     fn begin(&mut self, process: u32, time: u64) {
         for Asleep { thread, word, is_event, ip } in asleep(process) {
-            let what = What::Calls { word, is_event, calls: vec![ip], top: 0 };
+            let what = What::Calls { word, is_event, calls: vec![ip], leaf: 0 };
             self.take(Event { time, process, task: thread, what });
         }
     }
@@ -309,8 +302,8 @@ impl Sleeps {
             return;
         }
         match what {
-            What::Calls { word, is_event, calls: stack, top } => {
-                let caller = if self.returns.has(process, top) { top } else { 0 };
+            What::Calls { word, is_event, calls: stack, leaf } => {
+                let caller = if self.returns.has(process, leaf) { leaf } else { 0 };
                 let ip = stack.first().copied().unwrap_or(0);
                 let calls = calls(ip, caller, &stack);
                 if self.processes.len() < PROCESSES as usize {
@@ -367,6 +360,15 @@ mod tests {
     const LAYOUT: Layout =
         Layout { enter: 500, word: (16, 8), operation: (24, 8), value: (32, 8), result: (16, 8) };
 
+    #[cfg(target_arch = "x86_64")]
+    const LEAF: &[u64] = &[8, 0x150, 8];
+    #[cfg(target_arch = "x86_64")]
+    const NO_LEAF: &[u64] = &[8, 0x150, 0];
+    #[cfg(target_arch = "aarch64")]
+    const LEAF: &[u64] = &[2, 0x150];
+    #[cfg(target_arch = "aarch64")]
+    const NO_LEAF: &[u64] = &[0];
+
     fn sample(raw: &[u64], id: u16, stack: &[u64]) -> Vec<u8> {
         let mut bytes: Vec<u8> = [7_u32, 9].iter().flat_map(|n| n.to_ne_bytes()).collect();
         bytes.extend([1000, 3, MARKS, 0x100, 0x200].iter().flat_map(|n: &u64| n.to_ne_bytes()));
@@ -380,13 +382,13 @@ mod tests {
     #[test]
     fn calls_and_returns_are_read_from_their_records() {
         let read = |bytes: Vec<u8>| LAYOUT.event(&mut Record(&bytes));
-        let event = read(sample(&[0xa000, PRIVATE, 2], 500, &[8, 0x150, 8])).unwrap();
+        let event = read(sample(&[0xa000, PRIVATE, 2], 500, LEAF)).unwrap();
         assert_eq!((event.process, event.task, event.time), (7, 9, 1000));
         let calls = vec![0x100, 0x200];
-        assert_eq!(event.what, What::Calls { word: 0xa000, is_event: false, calls, top: 0x150 });
+        assert_eq!(event.what, What::Calls { word: 0xa000, is_event: false, calls, leaf: 0x150 });
         // Nothing of the stack could be read.
-        let event = read(sample(&[0xa000, 0, 1], 500, &[8, 0x150, 0])).unwrap();
-        assert!(matches!(event.what, What::Calls { is_event: true, top: 0, .. }));
+        let event = read(sample(&[0xa000, 0, 1], 500, NO_LEAF)).unwrap();
+        assert!(matches!(event.what, What::Calls { is_event: true, leaf: 0, .. }));
         assert!(read(sample(&[0xa000, PRIVATE | 1, 1], 500, &[8, 0, 8])).is_none(), "a wake-up");
         let event = read(sample(&[-11_i64 as u64], 501, &[])).unwrap();
         assert_eq!(event.what, What::Returns { has_slept: false });
@@ -408,7 +410,7 @@ mod tests {
     }
 
     fn calls_for(word: u64) -> What {
-        What::Calls { word, is_event: false, calls: vec![0x100, 0x200], top: 0 }
+        What::Calls { word, is_event: false, calls: vec![0x100, 0x200], leaf: 0 }
     }
 
     #[test]

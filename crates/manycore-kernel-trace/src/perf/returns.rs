@@ -1,11 +1,19 @@
 //! The caller of a function without a frame of its own, such as libc's `syscall`: the word on top
-//! of its stack, if that is a return address. Frame pointers skip this caller. `caller_of` in
-//! `bpf/futex.h` does the same in the kernel.
+//! of its stack, or on Arm in the link register, if that is a return address. Frame pointers skip
+//! this caller. `caller_if` in `bpf/futex.h` does the same in the kernel.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
+
+#[cfg(target_arch = "aarch64")]
+use perf_event_open_sys::bindings::PERF_SAMPLE_REGS_USER;
+#[cfg(target_arch = "x86_64")]
+use perf_event_open_sys::bindings::PERF_SAMPLE_STACK_USER;
+use perf_event_open_sys::bindings::perf_event_attr;
+
+use super::Record;
 
 /// How many addresses are remembered.
 const KNOWN_MAX: usize = 65_536;
@@ -50,11 +58,49 @@ impl Returns {
     }
 }
 
+/// The bytes of the stack that a record copies: its top.
+#[cfg(target_arch = "x86_64")]
+const STACK_BYTES: u32 = 8;
+
+/// Asks that a function without a frame says in each record where it returns to.
+#[cfg(target_arch = "x86_64")]
+pub fn ask(attributes: &mut perf_event_attr) {
+    attributes.sample_type |= u64::from(PERF_SAMPLE_STACK_USER);
+    attributes.sample_stack_user = STACK_BYTES;
+}
+
+/// The same: by the link register.
+#[cfg(target_arch = "aarch64")]
+pub fn ask(attributes: &mut perf_event_attr) {
+    const LINK_REGISTER: u32 = 30;
+    attributes.sample_type |= u64::from(PERF_SAMPLE_REGS_USER);
+    attributes.sample_regs_user = 1 << LINK_REGISTER;
+}
+
+/// What the rest of a record answers to [`ask`]; 0 if nothing could be read.
+#[cfg(target_arch = "x86_64")]
+pub fn answer(record: &mut Record<'_>) -> u64 {
+    // A copy of the stack: the requested size, the bytes, and their number.
+    let (_, top, copied) = (record.long(), record.long(), record.long());
+    if copied == u64::from(STACK_BYTES) { top } else { 0 }
+}
+
+/// The same.
+#[cfg(target_arch = "aarch64")]
+pub fn answer(record: &mut Record<'_>) -> u64 {
+    // The kind of program, which is 0 for a thread of the kernel, and the register.
+    let (kind, register) = (record.long(), record.long());
+    if kind != 0 { register } else { 0 }
+}
+
+/// The bytes of the longest call.
+const LONGEST_CALL: usize = if cfg!(target_arch = "aarch64") { 4 } else { 6 };
+
 /// Whether a call precedes the address. Also true if the process has ended: one call too many in a
 /// stack is better than one too few, since the library's own waits are recognised by their callers.
 /// An error concerns this process: it lacks the permission, or has too many files open.
 fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
-    let mut before = [0; 6];
+    let mut before = [0; LONGEST_CALL];
     let Some(start) = address.checked_sub(before.len() as u64).filter(|start| *start > 0) else {
         return Ok(false);
     };
@@ -75,9 +121,17 @@ fn follows_a_call(process: u32, address: u64) -> io::Result<bool> {
     }
 }
 
+/// Whether the instruction is `bl`, or `blr` in one of its forms.
+#[cfg(target_arch = "aarch64")]
+fn is_call(before: &[u8; LONGEST_CALL]) -> bool {
+    let instruction = u32::from_le_bytes(*before);
+    instruction & 0xfc00_0000 == 0x9400_0000 || instruction & 0xfeff_f000 == 0xd63f_0000
+}
+
 /// Whether the bytes end with a near call, a call through a word relative to the instruction, or a
 /// call through a register.
-fn is_call(before: &[u8; 6]) -> bool {
+#[cfg(target_arch = "x86_64")]
+fn is_call(before: &[u8; LONGEST_CALL]) -> bool {
     before[1] == 0xe8
         || (before[0] == 0xff && before[1] == 0x15)
         || (before[4] == 0xff && before[5] & 0xf8 == 0xd0)
@@ -87,6 +141,17 @@ fn is_call(before: &[u8; 6]) -> bool {
 mod tests {
     use super::*;
 
+    #[cfg(target_arch = "aarch64")]
+    #[test]
+    fn calls_are_told_by_their_instruction() {
+        let is_call = |instruction: u32| is_call(&instruction.to_le_bytes());
+        assert!([0x97ff_ffff, 0xd63f_0100, 0xd73f_0901].into_iter().all(is_call));
+        assert!(
+            [0x1400_0001, 0xd61f_0100, 0xd65f_03c0, 0xd503_201f].into_iter().all(|it| !is_call(it))
+        );
+    }
+
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn calls_are_told_by_their_instruction() {
         assert!(is_call(&[0x90, 0xe8, 1, 2, 3, 4]) && is_call(&[0xff, 0x15, 1, 2, 3, 4]));
@@ -104,8 +169,11 @@ mod tests {
 
     #[test]
     fn a_process_is_read_while_it_lives() {
+        #[cfg(target_arch = "x86_64")]
         let call = [0x90_u8, 0xe8, 0, 0, 0, 0, 0x90];
-        let after = call.as_ptr() as u64 + 6;
+        #[cfg(target_arch = "aarch64")]
+        let call = 0x9400_0000_u32.to_le_bytes();
+        let after = call.as_ptr() as u64 + LONGEST_CALL as u64;
         let mut returns = Returns::default();
         assert!(returns.has(std::process::id(), after));
         assert!(!returns.has(std::process::id(), after - 1));

@@ -42,6 +42,7 @@ pub fn event(cpuinfo: &str) -> Result<ModelEvent, String> {
         ("AuthenticAMD", 0x19, 0x10..=0x1f | 0x60..=0x7f | 0xa0..=0xaf) => Ok(ZEN_4),
         ("AuthenticAMD", 0x19, _) => Ok(ZEN_3),
         ("AuthenticAMD", 0x1a, _) => Ok(ZEN_4),
+        ("", ..) => Err("no event known of this processor".to_owned()),
         _ => Err(format!("no event known of {vendor} family {family}, model {model}")),
     }
 }

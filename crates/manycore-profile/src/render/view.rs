@@ -75,9 +75,10 @@ impl View {
     }
 }
 
-/// The width for a name, on what may be a terminal.
+/// The width for a name, on what may be a terminal, and one that may not know its size.
 fn name_width(terminal: impl AsFd) -> usize {
-    let width = tcgetwinsize(terminal).map_or(WIDTH, |size| size.ws_col.into());
+    let size = tcgetwinsize(terminal).ok().filter(|size| size.ws_col > 0);
+    let width = size.map_or(WIDTH, |size| size.ws_col.into());
     width.saturating_sub(NUMBERS).clamp(20, 80)
 }
 

@@ -317,7 +317,7 @@ static void *rwlock2(void *seed)
             readers++;
         }
         UNLOCK;
-        work(200);
+        hold();
         LOCK;
         held = 0, readers -= !writes;
         if (!readers)

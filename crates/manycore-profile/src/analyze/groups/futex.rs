@@ -1,6 +1,8 @@
 //! Futexes that the kernel saw, as locks and condition variables.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::slice;
 
 use crate::analyze::futex::{FutexWaits, Futexes};
 use crate::analyze::groups::FUTEXES;
@@ -55,7 +57,8 @@ impl Futexes {
             if self.are_of_the_library(waits, modules) {
                 continue;
             }
-            let stack = symbols.stack(&waits.calls, modules);
+            let calls = without_own_call(&waits.calls, symbols, modules);
+            let stack = symbols.stack(&calls, modules);
             let kind = if is_event(waits, stack, symbols) { Kind::Cond } else { Kind::Futex };
             let caller = waits.calls.first().copied().unwrap_or(0);
             let (identity, name) = name::of_address((waits.word, NOW), kind, modules, symbols)
@@ -75,6 +78,24 @@ impl Futexes {
         }
         groups
     }
+}
+
+/// The calls of a wait, without the second if it is in the function of the first. Who has a frame
+/// may have called something else before: on Arm, the address after that call is still in the
+/// register in which a function without a frame has its return address.
+fn without_own_call<'a>(
+    calls: &'a [u64],
+    symbols: &mut Symbols,
+    modules: &Modules,
+) -> Cow<'a, [u64]> {
+    let mut function = |call: &u64| {
+        let stack = symbols.stack(slice::from_ref(call), modules);
+        let outermost = symbols.frames(stack).pop()?;
+        Some((outermost.module, outermost.function?))
+    };
+    let [first, second, rest @ ..] = calls else { return Cow::Borrowed(calls) };
+    let is_own = function(first).is_some_and(|it| function(second) == Some(it));
+    if is_own { [slice::from_ref(first), rest].concat().into() } else { Cow::Borrowed(calls) }
 }
 
 fn is_event(waits: &FutexWaits, stack: StackId, symbols: &Symbols) -> bool {
@@ -179,6 +200,19 @@ mod tests {
         let [lock] = &locks[..] else { panic!("{locks:?}") };
         assert_eq!((lock.name.as_str(), lock.origin), ("program+0x1010", Origin::Variable));
         assert_eq!((lock.objects, lock.waits_in.len(), lock.hottest_share), (1, 2, 1.0));
+    }
+
+    #[test]
+    fn an_earlier_call_in_the_function_itself_is_no_caller() {
+        let maps = std::fs::read("/proc/self/maps").unwrap();
+        let modules = Modules::of_maps((std::process::id(), 0), &maps);
+        let [own, other] = [groups as *const () as u64, groups_with as *const () as u64];
+        let mut symbols = Symbols::default();
+        let mut without =
+            |calls: &[u64]| without_own_call(calls, &mut symbols, &modules).into_owned();
+        assert_eq!(without(&[own + 12, own + 8, other + 8]), [own + 12, other + 8]);
+        assert_eq!(without(&[own + 12, other + 8, own + 8]), [own + 12, other + 8, own + 8]);
+        assert_eq!(without(&[1, 1]), [1, 1], "of places without a name nothing is known");
     }
 
     #[test]
