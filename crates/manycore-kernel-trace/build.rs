@@ -35,10 +35,12 @@ fn main() {
     // does not know: its own, and that for cross-building.
     let headers =
         [format!("-I/usr/include/{arch}-linux-gnu"), format!("-I/usr/{arch}-linux-gnu/include")];
+    // The object is part of the command, which is the same wherever its sources lie.
+    let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let done = Command::new(&clang)
         .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"])
         .args(headers)
-        .args([registers, "-c", SOURCE, "-o"])
+        .args([registers, &format!("-ffile-prefix-map={here}=."), "-c", SOURCE, "-o"])
         .arg(&object)
         .status();
     match done {

@@ -1,10 +1,19 @@
 //! The same as `counter.rs` on AArch64, where no program forbids its threads to read the counter.
-//! The remaining task is to notice that a program is about to give up system calls.
+//! The remaining tasks are to notice that a program is about to give up system calls, and not to need
+//! one for a thread's CPU.
 
 use libc::{c_int, c_long};
+use manycore::sync::cpu;
 
-/// There is nothing to prepare.
-pub fn prepare() {}
+use crate::objects;
+
+/// Finds where the kernel keeps each thread's CPU, if glibc has told it to.
+pub fn prepare() {
+    if let Some(offset) = objects::address(c"__rseq_offset") {
+        // SAFETY: the address of glibc's variable, which is constant and says where the areas are.
+        unsafe { cpu::area_is_at(*(offset as *const isize)) };
+    }
+}
 
 /// Called before the program calls `prctl`. Returns whether the call restricts it to four system
 /// calls.

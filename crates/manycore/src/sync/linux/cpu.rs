@@ -1,5 +1,6 @@
 //! The CPU and the memory node of a thread, and the numbers of both.
 
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use syscalls::{Sysno, raw_syscall};
@@ -30,7 +31,7 @@ pub fn current() -> u32 {
 }
 
 /// The CPU on which the calling thread runs now. An instruction gives it where there is one;
-/// otherwise a system call does.
+/// otherwise what the kernel keeps in memory for the C library does, or else a system call.
 #[inline]
 pub fn here() -> u32 {
     cpu_and_node().0
@@ -39,8 +40,11 @@ pub fn here() -> u32 {
 /// The memory node of the CPU that [`current`] gives, below [`nodes`].
 #[inline]
 pub fn node() -> u32 {
-    (place() >> CPU_BITS) & NODE
+    node_of(place())
 }
+
+#[cfg(target_arch = "aarch64")]
+pub use super::rseq::area_is_at;
 
 fn once(cell: &AtomicU32, ask: impl FnOnce() -> u32) -> u32 {
     // Relaxed: every thread computes the same number.
@@ -121,13 +125,27 @@ fn segment_limit() -> u32 {
     limit
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
+fn node_of(place: u32) -> u32 {
+    (place >> CPU_BITS) & NODE
+}
+
+/// The CPU alone: its node is found when somebody asks for it.
+#[cfg(target_arch = "aarch64")]
 fn cpu_and_node() -> (u32, u32) {
-    let (mut cpu, mut node) = (0u32, 0u32);
-    // SAFETY: the kernel writes two numbers, here. Where it does not know the call, all CPUs count
+    if let Some(cpu) = super::rseq::cpu() {
+        return (cpu, 0);
+    }
+    let mut cpu = 0u32;
+    // SAFETY: the kernel writes one number, here. Where it does not know the call, all CPUs count
     // as one.
-    unsafe { raw_syscall!(Sysno::getcpu, &raw mut cpu, &raw mut node, 0) };
-    (cpu, node)
+    unsafe { raw_syscall!(Sysno::getcpu, &raw mut cpu, 0, 0) };
+    (cpu, 0)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn node_of(place: u32) -> u32 {
+    super::cpu_lists::node_of(place & CPU)
 }
 
 #[cold]
@@ -141,16 +159,20 @@ fn ask_place() -> u32 {
 /// The last number of a list such as `0-1` or `0,2`, in a file of the kernel's; none where there is
 /// no such file.
 fn last_node() -> Option<u32> {
-    let path = c"/sys/devices/system/node/online";
     let mut text = [0u8; 64];
+    last_number(read(c"/sys/devices/system/node/online", &mut text)?)
+}
+
+/// The beginning of a file, as much as there is room for; none where it cannot be read.
+pub(super) fn read<'a>(path: &CStr, room: &'a mut [u8]) -> Option<&'a [u8]> {
     // SAFETY: a NUL-terminated path, and a buffer to write to of that length.
     let length = unsafe {
         let file = raw_syscall!(Sysno::openat, libc::AT_FDCWD, path.as_ptr(), libc::O_RDONLY);
-        let length = raw_syscall!(Sysno::read, file, text.as_mut_ptr(), text.len());
+        let length = raw_syscall!(Sysno::read, file, room.as_mut_ptr(), room.len());
         raw_syscall!(Sysno::close, file);
         length
     };
-    last_number(text.get(..length)?)
+    room.get(..length) // an error is a larger number
 }
 
 fn last_number(list: &[u8]) -> Option<u32> {

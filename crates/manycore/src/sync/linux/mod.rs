@@ -8,11 +8,15 @@
 pub mod barrier;
 pub mod clock;
 pub mod cpu;
+#[cfg(any(test, target_arch = "aarch64"))]
+mod cpu_lists;
 pub mod futex;
 pub mod hint;
 mod local;
 pub mod node;
 pub mod process;
+#[cfg(target_arch = "aarch64")]
+mod rseq;
 pub mod thread;
 
 /// Atomics, as `core` has them.
