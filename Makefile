@@ -132,7 +132,7 @@ test-packages: ## packages are built twice, judged, and installed in a clean Deb
 	$(packaging)
 	@scripts/test-packages
 
-test-arm: ## the libraries and the command for AArch64, cross-built and emulated; an hour
+test-arm: ## the libraries and the command for AArch64, cross-built, and emulated with and without a machine; two hours
 	$(if $(filter yes,$(SETUP)),@scripts/setup arm)
 	@scripts/test-arm
 

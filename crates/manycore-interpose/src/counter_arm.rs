@@ -1,6 +1,6 @@
 //! The same as `counter.rs` on AArch64, where no program forbids its threads to read the counter.
-//! The remaining tasks are to notice that a program is about to give up system calls, and not to need
-//! one for a thread's CPU.
+//! The remaining tasks are to notice that a program is about to give up system calls, and not to
+//! need one for a thread's CPU.
 
 use libc::{c_int, c_long};
 use manycore::sync::cpu;

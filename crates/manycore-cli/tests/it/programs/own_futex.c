@@ -32,16 +32,28 @@ static long now(void)
 /* The system call itself, as programs have it that inline their locks. */
 static long futex(int operation, int value)
 {
-    /* SAFETY, of both: the kernel's convention for calls, in registers that only this call uses; it
-       changes what is named, and reads the word. */
 #ifdef __aarch64__
-    register long number __asm__("x8") = SYS_futex, first __asm__("x0") = (long)word;
-    register long second __asm__("x1") = operation, third __asm__("x2") = value, timeout __asm__("x3") = 0;
-    __asm__ volatile("svc 0" : "+r"(first) : "r"(number), "r"(second), "r"(third), "r"(timeout) : "memory");
+    /* SAFETY: the register of a call's number, which only this call uses. */
+    register long number __asm__("x8") = SYS_futex;
+    /* SAFETY: the register of the first argument, which only this call uses. */
+    register long first __asm__("x0") = (long)word;
+    /* SAFETY: the register of the second argument, which only this call uses. */
+    register long second __asm__("x1") = operation;
+    /* SAFETY: the register of the third argument, which only this call uses. */
+    register long third __asm__("x2") = value;
+    /* SAFETY: the register of the fourth argument, which only this call uses. */
+    register long timeout __asm__("x3") = 0;
+    /* SAFETY: the kernel's convention for calls; it changes what is named, and reads the word. */
+    __asm__ volatile("svc 0"
+                     : "+r"(first)
+                     : "r"(number), "r"(second), "r"(third), "r"(timeout)
+                     : "memory");
     return first;
 #else
+    /* SAFETY: the fourth argument's register, which only this call uses. */
     register long timeout __asm__("r10") = 0;
     long result = SYS_futex;
+    /* SAFETY: the kernel's convention for calls; it changes what is named, and reads the word. */
     __asm__ volatile("syscall"
                      : "+a"(result)
                      : "D"(word), "S"((long)operation), "d"((long)value), "r"(timeout)

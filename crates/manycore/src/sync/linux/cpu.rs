@@ -1,11 +1,11 @@
 //! The CPU and the memory node of a thread, and the numbers of both.
 
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use syscalls::{Sysno, raw_syscall};
 
 use super::local::local;
+use super::nodes::last_node;
 use super::process;
 
 /// The number of CPUs on which this process may run, at least 1. The kernel is asked once, about
@@ -145,7 +145,7 @@ fn cpu_and_node() -> (u32, u32) {
 
 #[cfg(target_arch = "aarch64")]
 fn node_of(place: u32) -> u32 {
-    super::cpu_lists::node_of(place & CPU)
+    super::nodes::node_of(place & CPU)
 }
 
 #[cold]
@@ -156,41 +156,9 @@ fn ask_place() -> u32 {
     place
 }
 
-/// The last number of a list such as `0-1` or `0,2`, in a file of the kernel's; none where there is
-/// no such file.
-fn last_node() -> Option<u32> {
-    let mut text = [0u8; 64];
-    last_number(read(c"/sys/devices/system/node/online", &mut text)?)
-}
-
-/// The beginning of a file, as much as there is room for; none where it cannot be read.
-pub(super) fn read<'a>(path: &CStr, room: &'a mut [u8]) -> Option<&'a [u8]> {
-    // SAFETY: a NUL-terminated path, and a buffer to write to of that length.
-    let length = unsafe {
-        let file = raw_syscall!(Sysno::openat, libc::AT_FDCWD, path.as_ptr(), libc::O_RDONLY);
-        let length = raw_syscall!(Sysno::read, file, room.as_mut_ptr(), room.len());
-        raw_syscall!(Sysno::close, file);
-        length
-    };
-    room.get(..length) // an error is a larger number
-}
-
-fn last_number(list: &[u8]) -> Option<u32> {
-    let mut numbers =
-        list.rsplit(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty());
-    str::from_utf8(numbers.next()?).ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_node_is_read() {
-        assert_eq!(last_number(b"0\n"), Some(0));
-        assert_eq!(last_number(b"0-3,7-10\n"), Some(10));
-        assert_eq!(last_number(b"\n"), None);
-    }
 
     #[cfg(target_arch = "x86_64")]
     #[test]

@@ -8,12 +8,11 @@
 pub mod barrier;
 pub mod clock;
 pub mod cpu;
-#[cfg(any(test, target_arch = "aarch64"))]
-mod cpu_lists;
 pub mod futex;
 pub mod hint;
 mod local;
 pub mod node;
+mod nodes;
 pub mod process;
 #[cfg(target_arch = "aarch64")]
 mod rseq;
