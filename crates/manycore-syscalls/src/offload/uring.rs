@@ -347,12 +347,15 @@ pub fn meaning(call: &Call, reply: Reply) -> Meaning {
         _ => (false, false, 0),
     };
     let has = |flag: i32| flags & flag as usize != 0;
-    let is_other = [libc::EAGAIN, libc::ENOTSOCK, libc::EOPNOTSUPP, libc::EINVAL].map(raw::error);
-    if is_transfer && !has(libc::MSG_DONTWAIT) {
-        if is_other.contains(&answer) {
+    // Errors for which the call may have another: io_uring of Linux 6.1 says EINVAL of a message of
+    // too many parts, where the call says EMSGSIZE.
+    let is_other = [libc::ENOTSOCK, libc::EOPNOTSUPP, libc::EINVAL].map(raw::error);
+    let may_wait = !has(libc::MSG_DONTWAIT);
+    if is_transfer {
+        if is_other.contains(&answer) || (may_wait && answer == raw::error(libc::EAGAIN)) {
             return Meaning::Other;
         }
-        if is_send && answer > 0 && (answer as usize) < call.args[2] {
+        if may_wait && is_send && answer > 0 && (answer as usize) < call.args[2] {
             return Meaning::Part(answer as usize);
         }
     }
