@@ -169,7 +169,8 @@ impl Inbox {
 impl Drop for Inbox {
     fn drop(&mut self) {
         for (signal, action) in &self.before {
-            // SAFETY: as it was before this inbox was opened.
+            // SAFETY: the action is what `set` got from the kernel, so that its handler, if any, is
+            // a function that this process had given.
             unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
         }
         // Relaxed: see `TO`.

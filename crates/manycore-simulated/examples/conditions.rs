@@ -27,8 +27,12 @@ const NANOSECONDS: f64 = 20e6;
 
 trait Condition {
     fn new() -> Self;
-    /// With the mutex held.
-    fn wait(&self, mutex: &Adaptive);
+    /// Releases the mutex, waits, and acquires it again.
+    ///
+    /// # Safety
+    ///
+    /// This thread has acquired the mutex.
+    unsafe fn wait(&self, mutex: &Adaptive);
     fn signal(&self);
     fn broadcast(&self);
 }
@@ -41,9 +45,9 @@ impl Condition for Word {
         Self(AtomicU32::new(0))
     }
 
-    fn wait(&self, mutex: &Adaptive) {
+    unsafe fn wait(&self, mutex: &Adaptive) {
         let seen = self.0.load(Ordering::Relaxed); // Relaxed, throughout: the mutex orders
-        // SAFETY: the caller has acquired the mutex, as for a condition variable's `wait`.
+        // SAFETY: this thread has acquired the mutex (contract of this function).
         unsafe { mutex.release() };
         futex::wait(&self.0, seen, None);
         mutex.acquire();
@@ -68,9 +72,10 @@ impl Condition for Queue {
         Self(WaitQueue::new())
     }
 
-    fn wait(&self, mutex: &Adaptive) {
+    unsafe fn wait(&self, mutex: &Adaptive) {
         let waiter = Waiter::new();
-        // SAFETY: the caller holds the mutex; the waiter is here until it was signalled.
+        // SAFETY: this thread has acquired the mutex (contract of this function); the waiter is
+        // here until it was signalled.
         unsafe {
             self.0.enqueue(&waiter);
             mutex.release();
@@ -125,12 +130,16 @@ impl<C: Condition> Shared<C> {
         self.stops.get()
     }
 
-    fn broadcast(&self, me: u32, crowd: u32, cycles: u64) {
+    /// # Safety
+    ///
+    /// This thread has acquired the mutex; it has it afterwards, too.
+    unsafe fn broadcast(&self, me: u32, crowd: u32, cycles: u64) {
         let mut seen = 0;
         while !self.is_over(cycles) {
             if me == crowd {
                 while self.arrived.get() < crowd && !self.stops.get() {
-                    self.is_done.wait(&self.mutex);
+                    // SAFETY: acquired (contract of this function), and again by each wait.
+                    unsafe { self.is_done.wait(&self.mutex) };
                 }
                 self.arrived.set(0);
                 self.generation.set(self.generation.get() + 1);
@@ -143,24 +152,30 @@ impl<C: Condition> Shared<C> {
                 self.is_done.signal();
             }
             while self.generation.get() == seen && !self.stops.get() {
-                self.go_on.wait(&self.mutex);
+                // SAFETY: acquired (contract of this function), and again by each wait.
+                unsafe { self.go_on.wait(&self.mutex) };
             }
             seen = self.generation.get();
         }
     }
 
-    fn slot(&self, fills: bool, cycles: u64) {
+    /// # Safety
+    ///
+    /// This thread has acquired the mutex; it has it afterwards, too.
+    unsafe fn slot(&self, fills: bool, cycles: u64) {
         let (mine, others) =
             if fills { (&self.is_done, &self.go_on) } else { (&self.go_on, &self.is_done) };
         while !self.is_over(cycles) {
             while self.is_full.get() == fills && !self.stops.get() {
-                mine.wait(&self.mutex);
+                // SAFETY: this thread holds the mutex: it enters with it (contract of this
+                // function), and each wait and each round's end acquire it again.
+                unsafe { mine.wait(&self.mutex) };
             }
             self.is_full.set(fills);
             self.done.set(self.done.get() + u64::from(fills));
             others.signal();
-            // SAFETY: this thread holds the mutex: it enters with it, and each round acquires it
-            // again at its end.
+            // SAFETY: this thread holds the mutex: it enters with it (contract of this function),
+            // and each round acquires it again at its end.
             unsafe { self.mutex.release() };
             self.mutex.acquire();
         }
@@ -177,8 +192,10 @@ fn rounds<C: Condition>(machine: &Machine, is_slot: bool, count: u32) -> f64 {
         thread::parallel(threads, |me| {
             shared.mutex.acquire();
             match is_slot {
-                true => shared.slot(me < count, cycles),
-                false => shared.broadcast(me, count, cycles),
+                // SAFETY: this thread has acquired the mutex above.
+                true => unsafe { shared.slot(me < count, cycles) },
+                // SAFETY: this thread has acquired the mutex above.
+                false => unsafe { shared.broadcast(me, count, cycles) },
             }
             // SAFETY: `slot` and `broadcast` return with the mutex acquired.
             unsafe { shared.mutex.release() };

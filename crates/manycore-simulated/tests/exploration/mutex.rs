@@ -21,15 +21,19 @@ impl<L: PlainLock> Counter<L> {
         Self { lock: L::new(), value: UnsafeCell::new(0), inside: Cell::new(false) }
     }
 
-    /// Adds one and releases the lock, which the caller has acquired.
-    fn increment_and_release(&self) {
+    /// Adds one and releases the lock.
+    ///
+    /// # Safety
+    ///
+    /// This thread has acquired the lock.
+    unsafe fn increment_and_release(&self) {
         assert!(!self.inside.replace(true), "two threads hold the lock");
         // SAFETY: no other thread accesses it, as the line above has found.
         let before = self.value.with(|value| unsafe { *value });
         // SAFETY: no other thread is in it, as the assertion has found.
         self.value.with_mut(|value| unsafe { *value = before + 1 });
         self.inside.set(false);
-        // SAFETY: the caller has acquired the lock, as this function says.
+        // SAFETY: this thread has acquired the lock (contract of this function).
         unsafe { self.lock.release() };
     }
 }
@@ -59,7 +63,8 @@ fn program<L: PlainLock + 'static>(threads: u32, rounds: u32) -> impl Fn() {
                     }
                 };
                 if held {
-                    counter.increment_and_release();
+                    // SAFETY: one of the ways above has acquired the lock.
+                    unsafe { counter.increment_and_release() };
                 }
                 held
             });

@@ -20,10 +20,14 @@ impl Object {
         assert!(!destroyed.replace(true), "destroyed twice");
     }
 
-    fn retire(&self, guard: &Guard) {
+    /// # Safety
+    ///
+    /// No thread finds it any more that has not found it yet, and it is there as long as the
+    /// domain.
+    unsafe fn retire(&self, guard: &Guard) {
         let object = std::ptr::from_ref(self).cast_mut();
-        // SAFETY: the caller has taken it out, and it can be destroyed as long as the domain
-        // exists.
+        // SAFETY: it was taken out, and can be destroyed as long as the domain exists (contract of
+        // this function).
         unsafe { guard.retire_with(object.cast(), 1, Self::destroy) };
     }
 }
@@ -44,8 +48,10 @@ fn program(threads: u32, rounds: u32, limit_bytes: usize) -> impl Fn() {
                 elsewhere.fetch_add(1, Ordering::Relaxed); // Relaxed: takes a step
                 assert!(!found.0.get(), "destroyed while a reader is inside");
                 let new = std::ptr::from_ref(&objects[(1 + me * rounds + round) as usize]);
-                // SAFETY: the memory is there as long as the program.
-                unsafe { &*newest.swap(new.cast_mut(), Ordering::AcqRel) }.retire(&guard);
+                let old = newest.swap(new.cast_mut(), Ordering::AcqRel);
+                // SAFETY: the memory is there as long as the program, and the domain ends before
+                // it. The swap has taken the object out, and each object comes in once.
+                unsafe { (*old).retire(&guard) };
             }
         });
         domain.register().synchronize();

@@ -93,7 +93,7 @@ unsafe impl RawRwLock for ReadersFirst {
     }
 
     unsafe fn release_read(&self) {
-        // SAFETY: the caller has acquired the lock in this way, as this function says.
+        // SAFETY: this thread has acquired the lock in this way (contract of this function).
         unsafe { self.0.release_read() }
     }
 
@@ -106,7 +106,7 @@ unsafe impl RawRwLock for ReadersFirst {
     }
 
     unsafe fn release_write(&self) {
-        // SAFETY: the caller has acquired the lock in this way, as this function says.
+        // SAFETY: this thread has acquired the lock in this way (contract of this function).
         unsafe { self.0.release_write() }
     }
 }

@@ -31,7 +31,7 @@ pub fn cpu() -> Option<u32> {
         return None;
     }
     let thread: *const u8;
-    // SAFETY: reads the thread pointer.
+    // SAFETY: programs may read the register, and the instruction changes nothing else.
     unsafe { asm!("mrs {}, tpidr_el0", out(reg) thread, options(pure, nomem, nostack)) };
     // SAFETY: the area is there as long as its thread runs (contract of `area_is_at`), and aligned.
     // The kernel writes to it while this thread does not run.

@@ -161,6 +161,7 @@ pub fn reserve_kernel(address: u64) {
 /// Unmaps the first pages, so that null pointers fault.
 pub fn drop_identity_map() {
     table(kernel())[0].store(0, Ordering::Relaxed); // Relaxed: the load of the root orders
-    // SAFETY: the kernel's tables as before, without the parts that the kernel does not use.
+    // SAFETY: they map the kernel as they did: the line above has emptied their first entry alone,
+    // in whose range nothing of the kernel is.
     unsafe { msr::set_page_tables(kernel()) };
 }
