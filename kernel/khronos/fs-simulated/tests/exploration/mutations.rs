@@ -11,6 +11,7 @@ const MUTATIONS: &[(&str, &str, &str)] = &[
     ("khronos-one-look", "trees::never_both_of_rcu", "both names at no moment"),
     ("khronos-one-look", "trees::never_both_of_mvrlu", "both names at no moment"),
     ("khronos-unknown-chains", "trees::made_beside_removed_of_mvrlu", "what was made is lost"),
+    ("khronos-late-chains", "trees::missed_beside_made_of_mvrlu", "a position without a chain"),
 ];
 
 #[test]

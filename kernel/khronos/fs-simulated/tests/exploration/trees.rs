@@ -89,6 +89,33 @@ fn made_beside_removed_of_locks() {
     [Sync::DirLock, Sync::Lock, Sync::Rcu].into_iter().for_each(made_beside_removed);
 }
 
+/// One thread makes the first name of a directory in which another one misses a name.
+fn missed_beside_made(sync: Sync) {
+    explore().check(|| {
+        let fs = fs(sync);
+        mkdirs(&mut fs.context(), &["d", "e"]);
+        let results = Explored.parallel(2, |thread| {
+            let mut cx = fs.context();
+            match thread {
+                0 => cx.rename(at(&fs, "e"), at(&fs, "d/x"), Rename::Exchange),
+                _ => cx.mkdir(at(&fs, "d/f"), 0o755),
+            }
+        });
+        assert_eq!(results, [Err(Errno::NoEntry), Ok(())]);
+        assert_eq!(fs.context().check_all().map(|totals| totals.directories), Ok(4));
+    });
+}
+
+#[test]
+fn missed_beside_made_by_all() {
+    Sync::ALL.into_iter().for_each(missed_beside_made);
+}
+
+#[test]
+fn missed_beside_made_of_mvrlu() {
+    missed_beside_made(Sync::MvRlu);
+}
+
 /// One thread opens and reads a file while another removes its name.
 fn opened_beside_unlinked(sync: Sync) {
     explore().check(|| {

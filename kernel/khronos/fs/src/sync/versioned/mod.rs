@@ -55,7 +55,7 @@ use manycore::sync::atomic::{Ordering, fence};
 pub(crate) use self::chains::Names;
 use self::chains::{Chain, Chains};
 use super::held::Held;
-use super::{Directory, InodeRef, Seen, Stop, Tx};
+use super::{Directory, EntryName, InodeRef, Seen, Stop, Tx};
 use crate::errno::Errno;
 use crate::inode::{Inode, set_time};
 use crate::name::{Key, Name, chain_of};
@@ -191,10 +191,17 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         }
     }
 
-    /// The position, if the name still leads to what was seen.
-    fn spot_as_seen(&self, seen: &Seen<'v>) -> Result<Spot, Stop> {
-        let spot = self.spot(seen.place.directory, seen.place.key);
-        let is_same = match seen.inode {
+    /// The position, if the name still leads to what was seen. That of a missing name is in a chain.
+    fn spot_as_seen(&mut self, seen: &Seen<'v>) -> Result<Spot, Stop> {
+        let Seen { place: EntryName { directory, key }, inode } = *seen;
+        // The mistake: another thread makes the chains after the search, which then found no node.
+        let early = mutation!("khronos-late-chains").then(|| self.spot(directory, key));
+        if inode.is_none() {
+            self.has_chains(directory)?;
+        }
+        let spot = early.unwrap_or_else(|| self.spot(directory, key));
+        assert!(!spot.before.is_null(), "a position without a chain");
+        let is_same = match inode {
             None => spot.leaf.is_null(),
             // SAFETY: this session has found the leaf, which stays until its end.
             Some(inode) => !spot.leaf.is_null() && unsafe { self.found(spot.leaf).is(&inode) },
@@ -203,7 +210,8 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
     }
 
     /// Checks that the directory has chains. Call it before the position of a missing name is
-    /// locked: a removing thread conflicts with this session there.
+    /// searched, because another thread may make the chains meanwhile; and before that is locked,
+    /// because a removing thread conflicts with this session there.
     fn has_chains(&mut self, directory: InodeRef<'v>) -> Result<(), Stop> {
         let names = names(directory.inode());
         let Some(chains) = names.chains() else {
@@ -343,7 +351,6 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
                         return Err(Stop::Again(Conflict::Changed));
                     }
                 } else {
-                    self.has_chains(seen.place.directory)?;
                     self.session.try_lock_const(spot.before)?;
                     if (*self.session.deref(spot.before)).next != spot.node {
                         return Err(Stop::Again(Conflict::Changed));
@@ -371,9 +378,6 @@ impl<'v, S: RawSession> Tx<'v> for Attempt<'_, 'v, S> {
     }
 
     fn change(&mut self, seen: &Seen<'v>, to: Option<&'v Inode>, now: u64) -> Result<(), Stop> {
-        if seen.inode.is_none() {
-            self.has_chains(seen.place.directory)?;
-        }
         let spot = self.spot_as_seen(seen)?;
         let Key { bytes, hash } = seen.place.key;
         // SAFETY: in a session, in which the nodes were found. No thread finds a freed node after
