@@ -179,6 +179,11 @@ static inline double cpu_ms(pthread_t thread) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* How many times as long as here things take where the tests run: more on an emulated machine. */
+#ifndef SLOWNESS
+#define SLOWNESS 1
+#endif
+
 /* How many times in a row a thread that waits is found asleep: more where somebody else begins to
    wait for it. */
 #ifndef ASLEEP
@@ -186,7 +191,7 @@ static inline double cpu_ms(pthread_t thread) {
 #endif
 
 /* Returns when the thread's call has returned, or waits: asleep some times in a row, or spinning
-   for some milliseconds. */
+   for longer than making the library's threads takes. */
 static inline void settle(struct other *self) {
     while (!is_done(self) && __atomic_load_n(&self->tid, __ATOMIC_ACQUIRE) == 0) pause_ms(1);
     char state = is_done(self) ? 0 : state_of(self->tid);
@@ -194,7 +199,7 @@ static inline void settle(struct other *self) {
     for (int asleep = 0; state && asleep < ASLEEP && !is_done(self); asleep = state == 'S' ? asleep + 1 : 0) {
         pause_ms(1);
         state = state_of(self->tid);
-        if (state == 'R' && cpu_ms(self->thread) - spent > 4) break;
+        if (state == 'R' && cpu_ms(self->thread) - spent > 4 * SLOWNESS) break;
     }
 }
 

@@ -32,11 +32,7 @@
 
 /* ---- Cases ---- */
 
-enum { CASES_MAX = 128 };
-/* How long a case may take: more where an emulator runs it. */
-#ifndef CASE_SECONDS
-#define CASE_SECONDS 10
-#endif
+enum { CASES_MAX = 128, CASE_SECONDS = 10 * SLOWNESS };
 
 static struct {
     const char *name;

@@ -98,12 +98,15 @@ static void note(int signal) { (void)signal; }
 CASE(fifo_interrupted) {
     in_a_place();
     NEED(mkfifo("fifo", 0600) == 0);
+    /* The first moved call makes the threads for them. A signal meanwhile would come before it waits. */
+    close(open("file", O_CREAT | O_WRONLY, 0600));
     handle(SIGUSR1, note, 0);
     struct deed d = {.bytes = "fifo"};
     start(&d, open_to_read, 0);
     pthread_kill(d.other.thread, SIGUSR1);
     E(&d, "open");
     unlink("fifo");
+    unlink("file");
     gone();
 }
 
