@@ -48,7 +48,7 @@
 //!   a part was done. So every handler ends its sleep, and it begins anew where the kernel would
 //!   have restarted the call.
 //! - A handler that runs while its thread's call is being sent does not end the call, just as one
-//!   that runs before a call does not. The first calls of a process also make the workers meanwhile.
+//!   that runs before a call does not. A process' first calls also make the workers meanwhile.
 //! - If a call needs another thread, the calling thread makes it, with `pthread_create`, which
 //!   allocates; threads that execute calls make none. A call of a signal handler, which may have
 //!   interrupted `malloc`, is therefore left in place if there is no thread for it yet:

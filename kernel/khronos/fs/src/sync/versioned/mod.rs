@@ -191,7 +191,7 @@ impl<'v, S: RawSession> Attempt<'_, 'v, S> {
         }
     }
 
-    /// The position, if the name still leads to what was seen. That of a missing name is in a chain.
+    /// The position, which is in a chain, if the name still leads to what was seen.
     fn spot_as_seen(&mut self, seen: &Seen<'v>) -> Result<Spot, Stop> {
         let Seen { place: EntryName { directory, key }, inode } = *seen;
         // The mistake: another thread makes the chains after the search, which then found no node.
