@@ -32,7 +32,7 @@ shared  := $(call into,$(as))
 gnu     := $(subst -unknown,,$(TARGET))
 strip   := $(if $(gnu),$(gnu)-)strip
 # How a program for that machine is run here, to write its manual pages.
-runner  := $(if $(TARGET),qemu-$(firstword $(subst -, ,$(TARGET))) -L /usr/$(gnu))
+runner  := $(if $(TARGET),qemu-$(firstword $(subst -, ,$(TARGET))))
 # As cc and cargo look for them.
 ifneq ($(TARGET),)
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER ?= aarch64-linux-gnu-gcc

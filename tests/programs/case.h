@@ -179,7 +179,7 @@ static inline double cpu_ms(pthread_t thread) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* How many times as long as here things take where the tests run: more on an emulated machine. */
+/* How many times slower than a real machine the one is that runs this: more than 1 if emulated. */
 #ifndef SLOWNESS
 #define SLOWNESS 1
 #endif
