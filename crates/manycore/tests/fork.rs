@@ -4,6 +4,8 @@
 // A test is an ordinary program: the rules for algorithms are not for it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
+use std::ffi::c_void;
+use std::ptr;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -32,6 +34,29 @@ fn in_child(body: impl FnOnce()) -> i32 {
     // SAFETY: the kernel writes one number, into `status`.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     status
+}
+
+/// Runs `body` in `count` threads of a child, `meanwhile` in this one, and waits for all. They are
+/// not std's threads: those take a lock of std's when they start, which another thread of the
+/// parent may have had at the fork.
+fn threads_of_a_child<F: Fn() + Sync>(count: usize, body: &F, meanwhile: impl FnOnce()) {
+    extern "C" fn run<F: Fn() + Sync>(body: *mut c_void) -> *mut c_void {
+        // SAFETY: the creator passes an `F`, and joins this thread before that ends.
+        (unsafe { &*body.cast::<F>() })();
+        ptr::null_mut()
+    }
+    let body = ptr::from_ref(body).cast_mut().cast();
+    let mut threads = [0; 3];
+    for thread in &mut threads[..count] {
+        // SAFETY: the handle has room in the array, no attributes are given, and `run` reads of
+        // `body` what `F: Sync` lets threads read.
+        assert_eq!(unsafe { libc::pthread_create(thread, ptr::null(), run::<F>, body) }, 0);
+    }
+    meanwhile();
+    for thread in &threads[..count] {
+        // SAFETY: created above, and joined once.
+        assert_eq!(unsafe { libc::pthread_join(*thread, ptr::null_mut()) }, 0);
+    }
 }
 
 #[test]
@@ -99,9 +124,7 @@ fn a_child_combines_for_its_own_threads() {
         assert_eq!(status, 0);
     });
     let status = in_child(|| {
-        thread::scope(|s| {
-            (0..3).for_each(|_| _ = s.spawn(move || (0..100).for_each(|_| add())));
-        });
+        threads_of_a_child(3, &|| (0..100).for_each(|_| add()), || {});
         assert_eq!(COUNT.with(|count| *count), 3_301);
     });
     assert_eq!(status, 0);
@@ -113,13 +136,9 @@ fn pass(lock: &impl PlainLock) {
     unsafe { lock.release() };
 }
 
-/// Threads in the child take the lock by turns.
+/// Threads of a child take the lock by turns.
 fn contend(lock: &impl PlainLock) {
-    thread::scope(|s| {
-        for _ in 0..2 {
-            s.spawn(|| (0..20).for_each(|_| pass(lock)));
-        }
-    });
+    threads_of_a_child(2, &|| (0..20).for_each(|_| pass(lock)), || {});
 }
 
 /// The parent's thread holds the lock and others wait, as with a lock that an atfork handler takes.
@@ -133,8 +152,7 @@ fn held_over_a_fork<L: PlainLock>() {
         }
         thread::sleep(Duration::from_millis(20));
         let status = in_child(|| {
-            thread::scope(|s| {
-                s.spawn(|| pass(&lock));
+            threads_of_a_child(1, &|| pass(&lock), || {
                 thread::sleep(Duration::from_millis(20));
                 // SAFETY: the thread that forked, of which this is the copy, acquired it before the
                 // fork.
