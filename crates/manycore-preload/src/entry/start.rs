@@ -57,7 +57,6 @@ extern "C" fn constructor() {
     thread::prepare();
     // The first call asks the system for the time, which a sandbox may not allow later.
     time::now();
-    stats::use_unwinder_once();
 }
 
 unsafe extern "C" {

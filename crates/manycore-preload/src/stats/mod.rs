@@ -31,7 +31,6 @@ use manycore_stats::{FRAMES, Kind, Mapping, Record, SLOTS, Slab, Slot};
 pub use asked::may_not_ask;
 pub use mapping::times_are_coarse;
 pub use process::{forked, open};
-pub use unwind::use_once as use_unwinder_once;
 
 // Relaxed throughout: a counter is a number that the command adds up, and orders nothing.
 

@@ -1,0 +1,64 @@
+//! Which loaded object an address is in, and where that has its tables for unwinding.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use manycore_interpose::objects;
+
+/// `_dl_find_object`, which takes no lock, and which glibc has since version 2.35. What it does
+/// without, `dl_iterate_phdr`, takes the loader's lock, perhaps while the loader waits for a lock
+/// of the program.
+static FIND_OBJECT: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks at what the C library can do.
+pub fn prepare() {
+    let found = objects::address(c"_dl_find_object").unwrap_or(0);
+    // Relaxed: read by threads that start later, or that do without.
+    FIND_OBJECT.store(found, Ordering::Relaxed);
+}
+
+/// `struct dl_find_object` of `<dlfcn.h>`, with room for what later versions add.
+#[repr(C)]
+#[derive(Default)]
+pub struct Loaded {
+    flags: u64,
+    start: usize,
+    end: usize,
+    link_map: usize,
+    /// The segment `.eh_frame_hdr`; 0 if there is none.
+    eh_frame_header: usize,
+    reserved: [usize; 11],
+}
+
+impl Loaded {
+    /// What is mapped from an address of the object to its end; `None` if the address is not in it.
+    pub fn bytes_from(&self, address: usize) -> Option<&'static [u8]> {
+        if !(self.start..self.end).contains(&address) {
+            return None;
+        }
+        // SAFETY: the object is mapped there, and the caller reads what its tables refer to. It is
+        // not unloaded as long as the calling thread has a call of it on its stack.
+        Some(unsafe { core::slice::from_raw_parts(address as *const u8, self.end - address) })
+    }
+
+    /// Where its tables for unwinding begin: `.eh_frame_hdr`.
+    pub fn eh_frame_header(&self) -> usize {
+        self.eh_frame_header
+    }
+}
+
+/// The loaded object that has this address: `Some(None)` if there is none, and `None` if that
+/// cannot be determined without a lock.
+pub fn of(address: usize) -> Option<Option<Loaded>> {
+    // Relaxed: see `prepare`.
+    let find = FIND_OBJECT.load(Ordering::Relaxed);
+    if find == 0 {
+        return None;
+    }
+    let mut found = Loaded::default();
+    // SAFETY: glibc's function of this name, whose address `prepare` has noted, has this signature.
+    let find: unsafe extern "C" fn(*const c_void, *mut Loaded) -> c_int =
+        unsafe { core::mem::transmute(find) };
+    // SAFETY: any address may be passed, and the answer, twelve words, has room here.
+    Some((unsafe { find(address as *const c_void, &raw mut found) } == 0).then_some(found))
+}
