@@ -3,7 +3,7 @@
 use core::arch::asm;
 
 use super::memory::Memory;
-use super::tables;
+use super::{rule, tables};
 
 /// A call under way: where it goes on, and its registers there.
 #[derive(Clone, Copy)]
@@ -44,7 +44,10 @@ impl Frame {
 
     /// The caller's; `None` if this is the outermost, or if the tables do not say.
     pub fn caller(&self, memory: &mut Memory) -> Option<Self> {
-        let caller = tables::caller(self, memory)?;
+        let caller = match rule::of(self) {
+            Some(rule) => rule.caller(self, memory)?,
+            None => tables::caller(self, memory)?,
+        };
         let next = without_signature(caller.next);
         // A stack ends at its highest address. A function that has none of it can only be the
         // innermost, or call another function without having anything to return to.

@@ -22,29 +22,22 @@ pub fn prepare() {
 #[derive(Default)]
 pub struct Loaded {
     flags: u64,
+    /// What is mapped around the address: of an object with gaps, one of its parts.
     start: usize,
     end: usize,
     link_map: usize,
-    /// The segment `.eh_frame_hdr`; 0 if there is none.
-    eh_frame_header: usize,
+    /// Where its tables for unwinding begin, the segment `.eh_frame_hdr`; 0 if there are none.
+    pub eh_frame_header: usize,
     reserved: [usize; 11],
 }
 
-impl Loaded {
-    /// What is mapped from an address of the object to its end; `None` if the address is not in it.
-    pub fn bytes_from(&self, address: usize) -> Option<&'static [u8]> {
-        if !(self.start..self.end).contains(&address) {
-            return None;
-        }
-        // SAFETY: the object is mapped there, and the caller reads what its tables refer to. It is
-        // not unloaded as long as the calling thread has a call of it on its stack.
-        Some(unsafe { core::slice::from_raw_parts(address as *const u8, self.end - address) })
-    }
-
-    /// Where its tables for unwinding begin: `.eh_frame_hdr`.
-    pub fn eh_frame_header(&self) -> usize {
-        self.eh_frame_header
-    }
+/// What is mapped from an address to the end of the loaded object, or of this part of it; `None` if
+/// there is no object.
+pub fn bytes_from(address: usize) -> Option<&'static [u8]> {
+    let end = of(address)??.end;
+    // SAFETY: the object is mapped there, and the caller reads what its tables refer to. It is not
+    // unloaded as long as the calling thread has a call of it on its stack.
+    Some(unsafe { core::slice::from_raw_parts(address as *const u8, end - address) })
 }
 
 /// The loaded object that has this address: `Some(None)` if there is none, and `None` if that

@@ -3,6 +3,7 @@
 mod frame;
 mod loaded;
 mod memory;
+mod rule;
 mod tables;
 
 use manycore_stats::{FRAMES, FRAMES_OF_LOCK};

@@ -14,6 +14,7 @@ use gimli::{
 use super::frame::Frame;
 use super::loaded;
 use super::memory::Memory;
+use super::rule::{self, Rule};
 
 /// The registers' numbers in the tables.
 #[cfg(target_arch = "x86_64")]
@@ -36,9 +37,11 @@ type Tables = EhFrame<Bytes>;
 /// the 20 registers that it has to preserve, or all 17 of an interrupted one, and remember one set.
 struct InPlace;
 
+type Row = UnwindTableRow<usize, InPlace>;
+
 impl UnwindContextStorage<usize> for InPlace {
     type Rules = [(Register, RegisterRule<usize>); 24];
-    type Stack = [UnwindTableRow<usize, Self>; 3];
+    type Stack = [Row; 3];
 }
 
 impl EvaluationStorage<Bytes> for InPlace {
@@ -47,32 +50,56 @@ impl EvaluationStorage<Bytes> for InPlace {
     type Result = [Piece<Bytes>; 1];
 }
 
-/// The caller's frame, whatever it is.
+/// The caller's frame, whatever it is. Keeps the rule that leads to it if it is a simple one.
 pub fn caller(frame: &Frame, memory: &mut Memory) -> Option<Frame> {
     // After a call that does not return, the next instruction may be another function's.
     let address = (frame.next - usize::from(!frame.is_interrupted)) as u64;
-    let object = loaded::of(frame.next)??;
-    let header = object.eh_frame_header();
+    let header = loaded::of(frame.next)??.eh_frame_header;
     let bases = BaseAddresses::default().set_eh_frame_hdr(header as u64);
-    let header = EhFrameHdr::new(object.bytes_from(header)?, LittleEndian);
+    let header = EhFrameHdr::new(loaded::bytes_from(header)?, LittleEndian);
     let header = header.parse(&bases, size_of::<usize>() as u8).ok()?;
     let start = header.eh_frame_ptr().direct().ok()?;
-    let tables = EhFrame::new(object.bytes_from(start as usize)?, LittleEndian);
+    let tables = EhFrame::new(loaded::bytes_from(start as usize)?, LittleEndian);
     let bases = bases.set_eh_frame(start);
     let function =
         header.table()?.fde_for_address(&tables, &bases, address, EhFrame::cie_from_offset).ok()?;
     let mut context = UnwindContext::<usize, InPlace>::new_in();
     let row = function.unwind_info_for_address(&tables, &bases, &mut context, address).ok()?;
 
+    let to_return = function.cie().return_address_register();
+    let is_interrupted = function.is_signal_trampoline();
+    if !is_interrupted && let Some(rule) = simple(row, to_return) {
+        rule::keep(frame, rule);
+    }
     let encoding = function.cie().encoding();
     let mut rules = Rules { frame, memory, tables: &tables, encoding };
     let stack = rules.canonical_address(row.cfa())?;
-    let to_return = function.cie().return_address_register();
     Some(Frame {
         next: rules.value(row.register(to_return), stack, None)?,
         stack,
         base: rules.value(row.register(register::BASE), stack, Some(frame.base))?,
-        is_interrupted: function.is_signal_trampoline(),
+        is_interrupted,
+    })
+}
+
+/// The rule of nearly all functions: every register is a few words from the caller's stack pointer,
+/// or where it was.
+fn simple(row: &Row, to_return: Register) -> Option<Rule> {
+    let &CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
+    if !matches!(register, register::STACK | register::BASE) {
+        return None;
+    }
+    let Some(RegisterRule::Offset(next)) = row.register(to_return) else { return None };
+    let base = match row.register(register::BASE) {
+        None | Some(RegisterRule::SameValue) => None,
+        Some(RegisterRule::Offset(offset)) => Some(i16::try_from(offset).ok()?),
+        Some(_) => return None,
+    };
+    Some(Rule {
+        is_from_base: register == register::BASE,
+        above: u16::try_from(offset).ok()?,
+        base,
+        next: i16::try_from(next).ok()?,
     })
 }
 
@@ -123,9 +150,7 @@ impl Rules<'_> {
                 let address = self.evaluate(expression, Some(stack))?;
                 self.memory.word(address)
             }
-            Some(RegisterRule::ValExpression(expression)) => {
-                self.evaluate(expression, Some(stack))
-            }
+            Some(RegisterRule::ValExpression(expression)) => self.evaluate(expression, Some(stack)),
             Some(_) => None,
         }
     }
