@@ -25,6 +25,7 @@ mod profile_notes;
 mod profile_places;
 mod profile_samples;
 mod profile_sight;
+mod profile_stacks;
 mod profile_truth;
 mod profile_whole;
 mod report;

@@ -49,8 +49,7 @@ impl Frame {
             None => tables::caller(self, memory)?,
         };
         let next = without_signature(caller.next);
-        // A stack ends at its highest address. A function that has none of it can only be the
-        // innermost, or call another function without having anything to return to.
+        // A caller's frame has higher addresses. Otherwise a broken stack could lead in circles.
         (next != 0 && caller.stack > self.stack).then_some(Self { next, ..caller })
     }
 }
