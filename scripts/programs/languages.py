@@ -17,6 +17,29 @@ print(sum(given.get() for _ in range(800)))
 with multiprocessing.Pool(4) as pool: print(sum(pool.map(abs, range(-2000, 0))))
 with concurrent.futures.ProcessPoolExecutor(2) as pool: print(sum(pool.map(abs, range(-200, 0))))
 """
+# Coroutines that share a thread's stack by turns, and are copied off it.
+GEVENT = """
+from gevent import monkey; monkey.patch_all()
+import gevent.pool, gevent.server, gevent.threadpool, socket
+server = gevent.server.StreamServer(("127.0.0.1", 0), lambda client, _: client.sendall(client.recv(100)[::-1]))
+server.start()
+def ask(n):
+    with socket.create_connection(("127.0.0.1", server.server_port)) as asked:
+        asked.sendall(b"%d." % n)
+        return int(asked.recv(100)[1:][::-1])
+print(sum(gevent.pool.Pool(20).map(ask, range(500))))
+print(sum(gevent.threadpool.ThreadPool(4).map(abs, range(-300, 0))))
+"""
+# Code made by LLVM, which registers it with the unwinder.
+NUMBA = """
+import numba
+@numba.njit(parallel=True)
+def count(n):
+    s = 0
+    for i in numba.prange(n): s += i % 7
+    return s
+print(count(3000000))
+"""
 RUBY = """
 q, r = SizedQueue.new(4), Queue.new
 ts = 6.times.map { Thread.new { while (n = q.pop) != :end do r << n * n end } }
@@ -118,6 +141,16 @@ command("gawk", "gawk", KIND, "gawk", AWK)
 @program("python3", "python3", KIND)
 def python(trial):
     return trial.program("python3", trial.file("main.py", PYTHON))
+
+
+@program("gevent", "python3-gevent", KIND)
+def gevent(trial):
+    return trial.program("python3", trial.file("main.py", GEVENT))
+
+
+@program("numba", "python3-numba", KIND)
+def numba(trial):
+    return trial.program("python3", trial.file("main.py", NUMBA))
 
 
 @program("ruby", "ruby", KIND)
