@@ -9,6 +9,7 @@ mod blocked;
 pub mod handovers;
 mod held;
 mod index;
+mod loaded;
 mod mapping;
 mod modules;
 mod orders;

@@ -16,7 +16,7 @@ use syscalls::{Sysno, raw_syscall};
 
 use super::asked::asked;
 use super::index::key;
-use super::unwind;
+use super::loaded;
 
 // Relaxed throughout, unless noted: the number of modules publishes a module's data, and `READING`
 // orders all writes.
@@ -45,7 +45,7 @@ pub fn note(mapping: &Mapping, frames: &[u64]) {
         // Without being able to ask, any may be in a library.
         **frame != 0
             && at(mapping, **frame).is_none()
-            && unwind::is_in_library(**frame) != Some(false)
+            && loaded::is_in_library(**frame) != Some(false)
     };
     if frames.iter().any(|frame| is_unknown(&frame)) {
         read_maps(mapping);
@@ -55,7 +55,7 @@ pub fn note(mapping: &Mapping, frames: &[u64]) {
 /// Whether an address is in a library or in the program, or in the zero-initialised data of one of
 /// them.
 pub fn contain(mapping: &Mapping, address: u64) -> bool {
-    unwind::is_in_library(address).unwrap_or_else(|| at(mapping, address).is_some())
+    loaded::is_in_library(address).unwrap_or_else(|| at(mapping, address).is_some())
 }
 
 /// A number that changes with the file that is mapped at these addresses; 0 if it never has
@@ -267,7 +267,7 @@ fn add(mapping: &Mapping, line: &Line) {
     }
     let Some(path) = place_of_path(mapping, number, line.path) else { return };
     let module = &mapping.modules[number as usize];
-    let loaded = if unwind::is_in_library(line.start) == Some(true) { MAPPED_LOADED } else { 0 };
+    let loaded = if loaded::is_in_library(line.start) == Some(true) { MAPPED_LOADED } else { 0 };
     module.start.store(line.start, Ordering::Relaxed);
     module.end.store(line.end, Ordering::Relaxed);
     module.offset.store(line.offset, Ordering::Relaxed);
@@ -329,7 +329,7 @@ pub fn look_for_unloaded(mapping: &Mapping) {
     READING.acquire();
     retire(mapping, |module| {
         module.flags.load(Ordering::Relaxed) & MAPPED_LOADED != 0
-            && unwind::is_in_library(module.start.load(Ordering::Relaxed)) == Some(false)
+            && loaded::is_in_library(module.start.load(Ordering::Relaxed)) == Some(false)
     });
     // SAFETY: this function has acquired the lock above, and has not released it since.
     unsafe { READING.release() };

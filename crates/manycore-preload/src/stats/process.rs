@@ -6,11 +6,11 @@ use core::sync::atomic::Ordering;
 
 use manycore::sync::{clock, thread};
 
-use super::{mapping, modules, queues, records, slabs, this_thread, thread_entries, unwind};
+use super::{loaded, mapping, modules, queues, records, slabs, this_thread, thread_entries};
 
 /// Begins to count, in a file in the directory.
 pub fn open(directory: &CStr, lock: &[u8]) {
-    unwind::prepare();
+    loaded::prepare();
     thread_entries::prepare();
     this_thread::prepare();
     mapping::open(directory, lock);

@@ -6,7 +6,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 
-/* The compiler may not end a function with a jump. */
+/* The compiler may not end a function with a jump. SAFETY: there is no instruction. */
 #define STAYS __asm__ volatile("" ::: "memory")
 
 /* Of different sizes, so that the compiler does not take them for one. */
@@ -22,7 +22,10 @@ MAKER(make_in_variable, 1)
 MAKER(make_in_aligned, 2)
 MAKER(make_in_handler, 3)
 
-__attribute__((noinline)) static void use(void *place) { __asm__ volatile("" ::"r"(place) : "memory"); }
+__attribute__((noinline)) static void use(void *place) {
+    /* SAFETY: there is no instruction, and the compiler forgets what it knows of the memory. */
+    __asm__ volatile("" ::"r"(place) : "memory");
+}
 
 __attribute__((noinline)) static void variable(int bytes) {
     use(alloca(bytes));

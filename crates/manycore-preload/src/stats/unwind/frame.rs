@@ -1,9 +1,6 @@
-//! One call on the stack, and the way from it to its caller.
+//! One call on the stack.
 
 use core::arch::asm;
-
-use super::memory::Memory;
-use super::{rule, tables};
 
 /// A call under way: where it goes on, and its registers there.
 #[derive(Clone, Copy)]
@@ -41,21 +38,10 @@ impl Frame {
         }
         Self { next, stack, base, is_interrupted: true }
     }
-
-    /// The caller's; `None` if this is the outermost, or if the tables do not say.
-    pub fn caller(&self, memory: &mut Memory) -> Option<Self> {
-        let caller = match rule::of(self) {
-            Some(rule) => rule.caller(self, memory)?,
-            None => tables::caller(self, memory)?,
-        };
-        let next = without_signature(caller.next);
-        // A caller's frame has higher addresses. Otherwise a broken stack could lead in circles.
-        (next != 0 && caller.stack > self.stack).then_some(Self { next, ..caller })
-    }
 }
 
 /// An address to return to, of which the processor may have signed the upper bits.
-fn without_signature(address: usize) -> usize {
+pub fn without_signature(address: usize) -> usize {
     #[cfg(target_arch = "aarch64")]
     {
         let plain: usize;

@@ -1,23 +1,14 @@
 //! The callers: the return addresses of a lock function's callers.
 
 mod frame;
-mod loaded;
 mod memory;
 mod rule;
 mod tables;
 
 use manycore_stats::{FRAMES, FRAMES_OF_LOCK};
 
-use frame::Frame;
+use frame::{Frame, without_signature};
 use memory::Memory;
-
-pub use loaded::prepare;
-
-/// Whether an address is in the program or in a loaded library; `None` if that cannot be determined
-/// without a lock.
-pub fn is_in_library(address: u64) -> Option<bool> {
-    loaded::of(address as usize).map(|object| object.is_some())
-}
 
 /// Return addresses, innermost first, 0 behind the last.
 pub type Frames = [u64; FRAMES];
@@ -42,7 +33,7 @@ pub fn backtrace(caller: usize, depth: usize) -> Stack {
     let mut memory = Memory::around(frame.stack);
     let depth = depth.min(FRAMES);
     for _ in 0..OWN + depth {
-        let Some(outer) = frame.caller(&mut memory) else { break };
+        let Some(outer) = caller_of(&frame, &mut memory) else { break };
         frame = outer;
         if stack.found == 0 && frame.next != caller {
             continue;
@@ -55,6 +46,17 @@ pub fn backtrace(caller: usize, depth: usize) -> Stack {
     // Whatever the tables do not say, the caller is known.
     stack.frames[0] = caller as u64;
     stack
+}
+
+/// The caller's frame; `None` if this is the outermost, or if the tables do not say.
+fn caller_of(frame: &Frame, memory: &mut Memory) -> Option<Frame> {
+    let caller = match rule::of(frame) {
+        Some(rule) => rule.caller(frame, memory)?,
+        None => tables::caller(frame, memory)?,
+    };
+    let next = without_signature(caller.next);
+    // A caller's frame has higher addresses. Otherwise a broken stack could lead in circles.
+    (next != 0 && caller.stack > frame.stack).then_some(Frame { next, ..caller })
 }
 
 impl Stack {

@@ -12,9 +12,9 @@ use gimli::{
 };
 
 use super::frame::Frame;
-use super::loaded;
 use super::memory::Memory;
 use super::rule::{self, Rule};
+use crate::stats::loaded;
 
 /// The registers' numbers in the tables.
 #[cfg(target_arch = "x86_64")]

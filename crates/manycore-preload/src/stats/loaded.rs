@@ -40,6 +40,12 @@ pub fn bytes_from(address: usize) -> Option<&'static [u8]> {
     Some(unsafe { core::slice::from_raw_parts(address as *const u8, end - address) })
 }
 
+/// Whether an address is in the program or in a loaded library; `None` if that cannot be determined
+/// without a lock.
+pub fn is_in_library(address: u64) -> Option<bool> {
+    of(address as usize).map(|object| object.is_some())
+}
+
 /// The loaded object that has this address: `Some(None)` if there is none, and `None` if that
 /// cannot be determined without a lock.
 pub fn of(address: usize) -> Option<Option<Loaded>> {
