@@ -3,6 +3,8 @@
 mod frame;
 mod memory;
 mod rule;
+#[cfg(target_arch = "aarch64")]
+mod signal;
 mod tables;
 
 use manycore_stats::{FRAMES, FRAMES_OF_LOCK};
@@ -52,7 +54,11 @@ pub fn backtrace(caller: usize, depth: usize) -> Stack {
 fn caller_of(frame: &Frame, memory: &mut Memory) -> Option<Frame> {
     let caller = match rule::of(frame) {
         Some(rule) => rule.caller(frame, memory)?,
-        None => tables::caller(frame, memory)?,
+        None => match tables::caller(frame, memory) {
+            #[cfg(target_arch = "aarch64")]
+            None => signal::interrupted(frame, memory)?,
+            found => found?,
+        },
     };
     let next = without_signature(caller.next);
     // A caller's frame has higher addresses. Otherwise a broken stack could lead in circles.
