@@ -1,5 +1,6 @@
 /* Locks that are made by calls whose frames are not alike: of a size that is known when they run,
- * with an address that is rounded, and interrupted by a signal. */
+ * with an address that is rounded, and interrupted by a signal, whose handler has a stack of its
+ * own. */
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
@@ -56,7 +57,12 @@ int main(int argc, char **argv) {
     (void)argv;
     variable(argc * 100);
     aligned(argc * 100);
-    signal(SIGUSR1, handler);
+    /* Above the frames that are interrupted. */
+    char room[1 << 16];
+    stack_t above = {.ss_sp = room, .ss_size = sizeof room};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    sigaltstack(&above, NULL);
+    sigaction(SIGUSR1, &action, NULL);
     interrupted();
     return 0;
 }

@@ -61,8 +61,9 @@ fn caller_of(frame: &Frame, memory: &mut Memory) -> Option<Frame> {
         },
     };
     let next = without_signature(caller.next);
-    // A caller's frame has higher addresses. Otherwise a broken stack could lead in circles.
-    (next != 0 && caller.stack > frame.stack).then_some(Frame { next, ..caller })
+    // A caller's frame has higher addresses, unless a signal's handler has a stack of its own.
+    let is_further = caller.is_interrupted || caller.stack > frame.stack;
+    (next != 0 && is_further).then_some(Frame { next, ..caller })
 }
 
 impl Stack {
