@@ -54,7 +54,8 @@ fn threads_of_a_child<F: Fn() + Sync>(count: usize, body: &F, meanwhile: impl Fn
     }
     meanwhile();
     for thread in &threads[..count] {
-        // SAFETY: created above, and joined once.
+        // SAFETY: the handle is of a thread that `pthread_create` has made joinable, and this is
+        // the only join of it.
         assert_eq!(unsafe { libc::pthread_join(*thread, ptr::null_mut()) }, 0);
     }
 }

@@ -33,10 +33,15 @@ pub struct Loaded {
 
 /// What is mapped from an address to the end of the loaded object, or of this part of it; `None` if
 /// there is no object.
-pub fn bytes_from(address: usize) -> Option<&'static [u8]> {
+///
+/// # Safety
+///
+/// The object stays loaded as long as the bytes are used, and only what its tables for unwinding
+/// have or refer to is read.
+pub unsafe fn bytes_from(address: usize) -> Option<&'static [u8]> {
     let end = of(address)??.end;
-    // SAFETY: the object is mapped there, and the caller reads what its tables refer to. It is not
-    // unloaded as long as the calling thread has a call of it on its stack.
+    // SAFETY: the loader has mapped this object from `address` to `end`, and it stays mapped as
+    // long as it is loaded, which the caller has ensured.
     Some(unsafe { core::slice::from_raw_parts(address as *const u8, end - address) })
 }
 

@@ -21,7 +21,8 @@ __attribute__((noinline)) static void coroutine(void) {
 __attribute__((noinline, optimize("no-omit-frame-pointer"))) static void start(void *volatile *where, char *top) {
     *where = __builtin_return_address(0);
     if (top) {
-        /* SAFETY: what is called leaves by a jump to `main`, whose registers and stack are kept. */
+        /* SAFETY: the new stack has STACK bytes that no other call uses, and control does not come
+           back here: `coroutine` jumps to `main`, whose registers `back` has kept. */
         __asm__ volatile(
 #ifdef __x86_64__
             "mov %0, %%rsp\n\tmov %2, %%ebp\n\tcall *%1\n\t"

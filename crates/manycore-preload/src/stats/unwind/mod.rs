@@ -53,13 +53,12 @@ pub fn backtrace(caller: usize, depth: usize) -> Stack {
 /// The caller's frame; `None` if this is the outermost, or if the tables do not say.
 fn caller_of(frame: &Frame, memory: &mut Memory) -> Option<Frame> {
     let caller = match rule::of(frame) {
-        Some(rule) => rule.caller(frame, memory)?,
-        None => match tables::caller(frame, memory) {
-            #[cfg(target_arch = "aarch64")]
-            None => signal::interrupted(frame, memory)?,
-            found => found?,
-        },
+        Some(rule) => rule.caller(frame, memory),
+        None => tables::caller(frame, memory),
     };
+    #[cfg(target_arch = "aarch64")]
+    let caller = caller.or_else(|| signal::interrupted(frame, memory));
+    let caller = caller?;
     let next = without_signature(caller.next);
     // A caller's frame has higher addresses, unless a signal's handler has a stack of its own.
     let is_further = caller.is_interrupted || caller.stack > frame.stack;

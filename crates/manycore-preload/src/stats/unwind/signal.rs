@@ -1,6 +1,10 @@
 //! The call that a signal has interrupted, where no table says so: a handler returns to code of the
 //! kernel's that on AArch64 has none, and is known by its instructions.
 
+use core::mem::offset_of;
+
+use libc::{siginfo_t, ucontext_t};
+
 use super::frame::Frame;
 use super::memory::Memory;
 
@@ -8,11 +12,11 @@ use super::memory::Memory;
 const RETURN: [u32; 2] = [0xd280_1168, 0xd400_0001];
 
 /// Where the kernel has kept registers for that, from the stack pointer: behind what it says of the
-/// signal (128 bytes), the context's flags, link, stack and set of signals (176) and the address of
-/// a fault.
-const BASE: usize = 128 + 176 + 8 * 30;
-const STACK: usize = BASE + 8 * 2;
-const NEXT: usize = BASE + 8 * 3;
+/// signal.
+const BASE: usize =
+    size_of::<siginfo_t>() + offset_of!(ucontext_t, uc_mcontext.regs) + 29 * size_of::<u64>();
+const STACK: usize = size_of::<siginfo_t>() + offset_of!(ucontext_t, uc_mcontext.sp);
+const NEXT: usize = size_of::<siginfo_t>() + offset_of!(ucontext_t, uc_mcontext.pc);
 
 /// The interrupted call, if `frame` is that code's.
 pub fn interrupted(frame: &Frame, memory: &mut Memory) -> Option<Frame> {

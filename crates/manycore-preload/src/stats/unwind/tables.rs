@@ -55,11 +55,15 @@ pub fn caller(frame: &Frame, memory: &mut Memory) -> Option<Frame> {
     // After a call that does not return, the next instruction may be another function's.
     let address = (frame.next - usize::from(!frame.is_interrupted)) as u64;
     let header = loaded::of(frame.next)??.eh_frame_header;
+    // SAFETY: the calling thread has a call of the object on its stack, so nothing unloads it; and
+    // gimli reads its tables alone. Beyond a coroutine's first call, the address may be another
+    // object's: it is loaded, as `of` has found, unless another thread unloads it meanwhile.
+    let bytes = |from: usize| unsafe { loaded::bytes_from(from) };
     let bases = BaseAddresses::default().set_eh_frame_hdr(header as u64);
-    let header = EhFrameHdr::new(loaded::bytes_from(header)?, LittleEndian);
+    let header = EhFrameHdr::new(bytes(header)?, LittleEndian);
     let header = header.parse(&bases, size_of::<usize>() as u8).ok()?;
     let start = header.eh_frame_ptr().direct().ok()?;
-    let tables = EhFrame::new(loaded::bytes_from(start as usize)?, LittleEndian);
+    let tables = EhFrame::new(bytes(start as usize)?, LittleEndian);
     let bases = bases.set_eh_frame(start);
     let function =
         header.table()?.fde_for_address(&tables, &bases, address, EhFrame::cie_from_offset).ok()?;
