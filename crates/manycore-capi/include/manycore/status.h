@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /* The version of these headers; the library's own is manycore_version(). */
-/* 0.1.0: 10,000 times the first number, 100 times the second, and the third */
-#define MANYCORE_VERSION 100
+/* 0.2.0: 10,000 times the first number, 100 times the second, and the third */
+#define MANYCORE_VERSION 200
 
 typedef enum manycore_status {
     MANYCORE_OK = 0,
