@@ -85,6 +85,30 @@ static void opened_again(void) {
     CODE(pthread_mutex_unlock(&held), "loading.again.unlock");
 }
 
+static _Atomic int looked_up_all;
+
+static void *load_and_unload(void *unused) {
+    (void)unused;
+    do dlclose(open_library(RTLD_NOW));
+    while (!looked_up_all);
+    return NULL;
+}
+
+/* While a library comes and goes. The pauses are for the loader's lock, which is not fair. */
+static void looked_up_meanwhile(void) {
+    pthread_t other;
+    NEED(pthread_create(&other, NULL, load_and_unload, NULL) == 0);
+    void *lock = symbol(RTLD_DEFAULT, "pthread_mutex_lock");
+    int moved = 0;
+    for (int i = 0; i < 500; i++) {
+        moved += symbol(RTLD_DEFAULT, "pthread_mutex_lock") != lock;
+        usleep(20);
+    }
+    looked_up_all = 1;
+    pthread_join(other, NULL);
+    VALUE(moved, "loading.dlsym.meanwhile-moved");
+}
+
 int main(void) {
     loaded_and_unloaded("lazy", RTLD_LAZY);
     loaded_and_unloaded("now", RTLD_NOW);
@@ -92,6 +116,7 @@ int main(void) {
     one_object_two_libraries("now", RTLD_NOW);
     one_object_two_libraries("deep", RTLD_NOW | RTLD_DEEPBIND);
     looked_up();
+    looked_up_meanwhile();
     opened_again();
     return 0;
 }

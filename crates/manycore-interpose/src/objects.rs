@@ -35,6 +35,12 @@ struct Debug {
     first: *const LinkMap,
 }
 
+/// The dynamic linker's name.
+#[cfg(target_arch = "x86_64")]
+const LOADER: &CStr = c"ld-linux-x86-64.so.2";
+#[cfg(target_arch = "aarch64")]
+const LOADER: &CStr = c"ld-linux-aarch64.so.1";
+
 unsafe extern "C" {
     /// The dynamic linker's data for debuggers. It is initialised before any other code runs.
     static _r_debug: Debug;
@@ -55,7 +61,7 @@ pub fn in_search_order() -> impl Iterator<Item = Object> {
     // SAFETY: the dynamic linker has set it before any code of others runs, and does not change it
     // afterwards.
     let mut next = unsafe { _r_debug.first };
-    let mut awaited = [c"libc.so.6", c"ld-linux-x86-64.so.2"].map(Some);
+    let mut awaited = [c"libc.so.6", LOADER].map(Some);
     core::iter::from_fn(move || {
         if awaited == [None; 2] {
             return None;
