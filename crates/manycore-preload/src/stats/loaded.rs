@@ -1,20 +1,78 @@
 //! Which loaded object an address is in, and where that has its tables for unwinding.
+//!
+//! `_dl_find_object` says so without a lock; glibc has it since version 2.35. What older ones have,
+//! `dl_iterate_phdr`, takes the loader's lock, perhaps while the loader waits for a lock of the
+//! program. So it is asked once, at the start, for the objects that are never unloaded.
 
 use core::ffi::{c_int, c_void};
+use core::iter::Take;
+use core::slice::{self, Iter};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use libc::{PT_GNU_EH_FRAME, PT_LOAD, dl_phdr_info};
 use manycore_interpose::objects;
 
-/// `_dl_find_object`, which takes no lock, and which glibc has since version 2.35. What it does
-/// without, `dl_iterate_phdr`, takes the loader's lock, perhaps while the loader waits for a lock
-/// of the program.
+// Relaxed throughout: what `prepare` stores is read by threads that start later, or that do
+// without.
+
+/// `_dl_find_object`; 0 if the C library has none.
 static FIND_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks at what the C library can do.
+/// Without it, the objects that were loaded when the program started.
+static FIRST: [First; 256] = [const { First::none() }; 256];
+
+/// An object that is never unloaded: words of [`Loaded`].
+struct First {
+    start: AtomicUsize,
+    end: AtomicUsize,
+    eh_frame_header: AtomicUsize,
+}
+
+impl First {
+    const fn none() -> Self {
+        Self {
+            start: AtomicUsize::new(usize::MAX),
+            end: AtomicUsize::new(0),
+            eh_frame_header: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// Finds out what the C library can do.
 pub fn prepare() {
-    let found = objects::address(c"_dl_find_object").unwrap_or(0);
-    // Relaxed: read by threads that start later, or that do without.
-    FIND_OBJECT.store(found, Ordering::Relaxed);
+    if let Some(found) = objects::address(c"_dl_find_object") {
+        FIND_OBJECT.store(found, Ordering::Relaxed);
+        return;
+    }
+    let mut free: Free = FIRST.iter().take(objects::in_search_order().count());
+    // SAFETY: `note` gets the pointer to what it expects, and has no use for it afterwards.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut free).cast()) };
+}
+
+type Free = Take<Iter<'static, First>>;
+
+/// Notes an object in the next free place, if there is one.
+unsafe extern "C" fn note(object: *mut dl_phdr_info, _: usize, free: *mut c_void) -> c_int {
+    const GO_ON: c_int = 0;
+    const STOP: c_int = 1;
+    // SAFETY: `prepare` has passed this pointer, to nothing else.
+    let Some(first) = unsafe { &mut *free.cast::<Free>() }.next() else { return STOP };
+    // SAFETY: the loader's description of an object, for the time of this call.
+    let object = unsafe { &*object };
+    // SAFETY: the object's program headers, which stay as long as the object.
+    let headers = unsafe { slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
+    for header in headers {
+        let start = object.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
+        match header.p_type {
+            PT_LOAD => {
+                first.start.fetch_min(start, Ordering::Relaxed);
+                first.end.fetch_max(start + header.p_memsz as usize, Ordering::Relaxed);
+            }
+            PT_GNU_EH_FRAME => first.eh_frame_header.store(start, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+    GO_ON
 }
 
 /// `struct dl_find_object` of `<dlfcn.h>`, with room for what later versions add.
@@ -54,10 +112,9 @@ pub fn is_in_library(address: u64) -> Option<bool> {
 /// The loaded object that has this address: `Some(None)` if there is none, and `None` if that
 /// cannot be determined without a lock.
 pub fn of(address: usize) -> Option<Option<Loaded>> {
-    // Relaxed: see `prepare`.
     let find = FIND_OBJECT.load(Ordering::Relaxed);
     if find == 0 {
-        return None;
+        return first(address).map(Some);
     }
     let mut found = Loaded::default();
     // SAFETY: glibc's function of this name, whose address `prepare` has noted, has this signature.
@@ -65,4 +122,13 @@ pub fn of(address: usize) -> Option<Option<Loaded>> {
         unsafe { core::mem::transmute(find) };
     // SAFETY: any address may be passed, and the answer, twelve words, has room here.
     Some((unsafe { find(address as *const c_void, &raw mut found) } == 0).then_some(found))
+}
+
+/// The object that has this address and was loaded when the program started.
+fn first(address: usize) -> Option<Loaded> {
+    let word = |word: &AtomicUsize| word.load(Ordering::Relaxed);
+    let has = |first: &&First| (word(&first.start)..word(&first.end)).contains(&address);
+    let first = FIRST.iter().find(has)?;
+    let (start, end) = (word(&first.start), word(&first.end));
+    Some(Loaded { start, end, eh_frame_header: word(&first.eh_frame_header), ..Loaded::default() })
 }
