@@ -209,7 +209,8 @@ fn large_tables_ask_for_large_pages() {
     let before = asked();
     let table = MvrluGrowingTable::<u64, u64>::with_capacity(mvrlu::Domain::default(), 300_000);
     let bytes = 128 * table.buckets() as u64;
-    assert!(asked() - before >= bytes / 1024 - 8, "{} KiB of {bytes} bytes", asked() - before);
+    // But for the ends, up to 64 KiB each.
+    assert!(asked() - before >= bytes / 1024 - 128, "{} KiB of {bytes} bytes", asked() - before);
 }
 
 /// A key whose hash is that of many others.

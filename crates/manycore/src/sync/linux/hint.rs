@@ -37,7 +37,8 @@ pub fn delay(ticks: u64) {
 /// least 2 MiB.
 #[cold]
 pub fn huge_pages(address: *mut u8, bytes: usize) {
-    const PAGE: usize = 4096;
+    // The largest of any kernel: those of AArch64 have pages of 4, 16 or 64 KiB.
+    const PAGE: usize = 64 << 10;
     // Memory of at least this size most probably comes fresh from the operating system, and
     // contains at least one large page.
     const LEAST: usize = 2 << 20;
