@@ -1,16 +1,39 @@
 //! `manycore profile` finds the callers of lock functions on any stack, and harms no program that
 //! has another one than the compiler's tables say.
 
-use crate::support::real::profile;
-use crate::support::{compile, directory, stdout};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::real::{Profiled, profile, profile_by};
+use crate::support::{compile, directory, library, stdout};
 
 const FLAGS: [&str; 3] = ["-O2", "-g", "-pthread"];
 
 #[test]
 fn callers_are_found_in_frames_of_every_form() {
     let directory = directory();
-    let program = compile(directory.path(), "stacks", include_str!("programs/stacks.c"), &FLAGS);
-    let profiled = profile(&[program]);
+    finds_callers(&profile(&[frames_of_every_form(directory.path())]));
+}
+
+/// Before version 2.35 glibc had no function that finds an object without a lock. The library asks
+/// for it by name, so one with another name finds as much.
+#[test]
+fn callers_are_found_with_an_older_glibc() {
+    let directory = directory();
+    let mut changed = fs::read(library()).unwrap();
+    let name = b"_dl_find_object\0";
+    let place = changed.windows(name.len()).position(|bytes| bytes == name);
+    changed[place.expect("the function's name is in the library")] = b'-';
+    let older = directory.path().join("libmanycore_preload.so");
+    fs::write(&older, changed).unwrap();
+    finds_callers(&profile_by(&older, &[frames_of_every_form(directory.path())]));
+}
+
+fn frames_of_every_form(directory: &Path) -> PathBuf {
+    compile(directory, "stacks", include_str!("programs/stacks.c"), &FLAGS)
+}
+
+fn finds_callers(profiled: &Profiled) {
     for calls in [
         &["make_in_variable", "variable", "main"][..],
         &["make_in_aligned", "aligned", "main"],

@@ -22,9 +22,15 @@ pub struct Profiled {
 
 /// Profiles a command.
 pub fn profile<W: AsRef<OsStr>>(command: &[W]) -> Profiled {
+    profile_by(super::library(), command)
+}
+
+/// Profiles a command by this preload library.
+pub fn profile_by<W: AsRef<OsStr>>(library: &Path, command: &[W]) -> Profiled {
     let directory = super::directory();
     let file = directory.path().join("profile.json");
-    let output = profiling(&["--json", file.to_str().unwrap()], command).output().unwrap();
+    let mut profiling = profiling(&["--json", file.to_str().unwrap()], command);
+    let output = profiling.env("MANYCORE_PRELOAD", library).output().unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     let json = serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("{error}: {text}\n{}", super::stderr(&output)));
