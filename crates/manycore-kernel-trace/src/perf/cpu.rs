@@ -274,11 +274,11 @@ mod tests {
         assert_eq!(calls(&mut Record(&bytes(&[u64::MAX, user, 5]))), (vec![], vec![6]));
     }
 
-    /// A buffer for a few samples, which no thread reads.
+    /// A buffer of one page, which no thread reads.
     #[test]
     fn samples_without_room_are_counted() {
         let own = Reach::Process(std::process::id());
-        let mut sampler = match Sampler::start_with(&[own], 4000, 4096) {
+        let mut sampler = match Sampler::start_with(&[own], 4000, rustix::param::page_size()) {
             Ok(sampler) => sampler,
             // Not by a macro: those the test harness would swallow.
             Err(why) => {

@@ -38,7 +38,7 @@ pub fn room(buffers: usize) -> usize {
 }
 
 impl Ring {
-    /// Maps an event's buffer, of so much room.
+    /// Maps an event's buffer, of so much room: a power of two, and no less than a page.
     pub fn new(fd: OwnedFd, room: usize) -> io::Result<Self> {
         let page = page_size();
         let protection = ProtFlags::READ | ProtFlags::WRITE;
