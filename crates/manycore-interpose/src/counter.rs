@@ -1,9 +1,10 @@
-//! Times where the processor's time stamp counter may not be read.
+//! Times where the processor's counter may not be read.
 //!
-//! The kernel can forbid a thread to read the counter: by `PR_SET_TSC`, and in seccomp's strict
-//! mode. If the thread reads it nevertheless, SIGSEGV ends it, and also the threads that it makes.
-//! The libraries see the program's call coming, and permanently change to the kernel's coarse clock
-//! in every thread; that clock is read from memory without the counter and without a system call.
+//! The kernel can forbid a thread to read the counter: by `PR_SET_TSC` (on AArch64 since Linux
+//! 6.12), and on x86-64 in seccomp's strict mode. If the thread reads it nevertheless, SIGSEGV ends
+//! it, and also the threads that it makes. The libraries see the program's call coming, and
+//! permanently change to the kernel's coarse clock in every thread; that clock is read from memory
+//! without the counter and without a system call.
 //! If the call fails afterwards, times are coarser than necessary.
 //!
 //! # Limit
@@ -38,13 +39,26 @@ pub fn prepare() {
     let (ns, ticks) = clock::prepare();
     START[0].store(ticks, Ordering::Relaxed);
     START[1].store(ns, Ordering::Relaxed);
+    #[cfg(target_arch = "aarch64")]
+    find_cpu();
+}
+
+/// Finds where the kernel keeps each thread's CPU, if glibc has told it to: where no instruction
+/// gives the CPU, no system call needs to.
+#[cfg(target_arch = "aarch64")]
+fn find_cpu() {
+    if let Some(offset) = crate::objects::address(c"__rseq_offset") {
+        // SAFETY: the address of glibc's variable, which is constant and says where the areas are.
+        unsafe { manycore::sync::cpu::area_is_at(*(offset as *const isize)) };
+    }
 }
 
 /// Called before the program calls `prctl`. Returns whether the call restricts it to four system
 /// calls.
 pub fn before_prctl(option: c_int, value: usize) -> bool {
     let is_strict = option == libc::PR_SET_SECCOMP && value == libc::SECCOMP_MODE_STRICT as usize;
-    if is_strict || option == libc::PR_SET_TSC && value == libc::PR_TSC_SIGSEGV as usize {
+    let forbids = is_strict && cfg!(target_arch = "x86_64");
+    if forbids || option == libc::PR_SET_TSC && value == libc::PR_TSC_SIGSEGV as usize {
         go_without();
     }
     is_strict

@@ -29,7 +29,6 @@
 
 pub mod bindings;
 pub mod cancel;
-#[cfg_attr(target_arch = "aarch64", path = "counter_arm.rs")]
 pub mod counter;
 pub mod directory;
 pub mod environment;

@@ -4,23 +4,20 @@
 mod boundary;
 
 #[cfg(target_arch = "x86_64")]
-use super::atomic::{AtomicPtr, AtomicU64};
-use super::atomic::{AtomicU32, Ordering};
+use super::atomic::AtomicU64;
+use super::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// The function that gives ticks when this process may not read the counter; null if it may.
-#[cfg(target_arch = "x86_64")]
 static OTHER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Takes ticks from `other` from now on, for the rest of the process. Linux can forbid a thread to
 /// read the counter (`PR_SET_TSC`, seccomp's strict mode), and sends it SIGSEGV if it does.
-#[cfg(target_arch = "x86_64")]
 pub fn replace(other: extern "C" fn() -> u64) {
     // Release: partner of the Acquire in `replaced`, so that a thread that finds the clock finds it
     // set.
     OTHER.store(other as *mut (), Ordering::Release);
 }
 
-#[cfg(target_arch = "x86_64")]
 #[inline]
 pub(in crate::sync) fn replaced() -> Option<extern "C" fn() -> u64> {
     // Acquire: partner of the Release in `replace`.
@@ -35,19 +32,22 @@ pub(in crate::sync) fn replaced() -> Option<extern "C" fn() -> u64> {
 /// exact enough for intervals of a hundred ticks and more.
 #[inline]
 pub fn now() -> u64 {
-    #[cfg(target_arch = "x86_64")]
     match replaced() {
         Some(other) => other(),
         // SAFETY: every x86-64 CPU has the instruction, and no code has announced that it is
         // forbidden.
+        #[cfg(target_arch = "x86_64")]
         None => unsafe { core::arch::x86_64::_rdtsc() },
-    }
-    #[cfg(target_arch = "aarch64")]
-    {
-        let ticks: u64;
-        // SAFETY: reads the virtual counter, which Linux opens to user space.
-        unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-        ticks
+        #[cfg(target_arch = "aarch64")]
+        None => {
+            let ticks: u64;
+            // SAFETY: reads the virtual counter, which Linux opens to user space; no code has
+            // announced that it is forbidden.
+            unsafe {
+                core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack));
+            }
+            ticks
+        }
     }
 }
 
@@ -126,9 +126,14 @@ pub fn prepare() -> (u64, u64) {
     (time, ticks)
 }
 
+/// The result of [`both`]: the length of a tick needs no measurement.
+#[cfg(target_arch = "aarch64")]
+pub fn prepare() -> (u64, u64) {
+    both()
+}
+
 /// The monotonic clock in nanoseconds, and the counter at the same time. It takes the shortest of
 /// three reads, because the two clocks differ if the thread loses its CPU between them.
-#[cfg(target_arch = "x86_64")]
 pub fn both() -> (u64, u64) {
     let look = || {
         let (before, time, after) = (now(), super::monotonic(), now());
@@ -163,12 +168,11 @@ pub fn ordered() -> u64 {
         ticks
     }
     #[cfg(target_arch = "aarch64")]
-    {
-        let ticks: u64;
-        // SAFETY: fences, and a read of the virtual counter, which Linux opens to user space.
-        unsafe {
-            core::arch::asm!("dmb ish", "isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack));
-        }
+    // SAFETY: fences, which every processor has.
+    unsafe {
+        core::arch::asm!("dmb ish", "isb", options(nostack));
+        let ticks = now();
+        core::arch::asm!("isb", options(nostack));
         ticks
     }
 }
