@@ -4,8 +4,8 @@
 //! 6.12), and on x86-64 in seccomp's strict mode. If the thread reads it nevertheless, SIGSEGV ends
 //! it, and also the threads that it makes. The libraries see the program's call coming, and
 //! permanently change to the kernel's coarse clock in every thread; that clock is read from memory
-//! without the counter and without a system call.
-//! If the call fails afterwards, times are coarser than necessary.
+//! without the counter and without a system call. If the call fails afterwards, times are coarser
+//! than necessary.
 //!
 //! # Limit
 //!
@@ -48,7 +48,8 @@ pub fn prepare() {
 #[cfg(target_arch = "aarch64")]
 fn find_cpu() {
     if let Some(offset) = crate::objects::address(c"__rseq_offset") {
-        // SAFETY: the address of glibc's variable, which is constant and says where the areas are.
+        // SAFETY: glibc's `const ptrdiff_t` of this name: set before any of our code runs, never
+        // changed, and the distance of each thread's area from its thread pointer.
         unsafe { manycore::sync::cpu::area_is_at(*(offset as *const isize)) };
     }
 }

@@ -45,7 +45,8 @@ pub fn prepare() {
         return;
     }
     let mut free: Free = FIRST.iter().take(objects::in_search_order().count());
-    // SAFETY: `note` gets the pointer to what it expects, and has no use for it afterwards.
+    // SAFETY: `note` gets a pointer to a `Free`, which lives until this call has returned and which
+    // nothing else uses meanwhile.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut free).cast()) };
 }
 
@@ -55,11 +56,14 @@ type Free = Take<Iter<'static, First>>;
 unsafe extern "C" fn note(object: *mut dl_phdr_info, _: usize, free: *mut c_void) -> c_int {
     const GO_ON: c_int = 0;
     const STOP: c_int = 1;
-    // SAFETY: `prepare` has passed this pointer, to nothing else.
+    // SAFETY: the pointer is to the `Free` of `prepare`, which nothing else uses before
+    // `dl_iterate_phdr` has returned, and calls of this function follow one another.
     let Some(first) = unsafe { &mut *free.cast::<Free>() }.next() else { return STOP };
-    // SAFETY: the loader's description of an object, for the time of this call.
+    // SAFETY: the loader passes an initialised description, which stays as it is until this call
+    // has returned.
     let object = unsafe { &*object };
-    // SAFETY: the object's program headers, which stay as long as the object.
+    // SAFETY: `dlpi_phdr` is the first of `dlpi_phnum` program headers, which stay mapped and
+    // unchanged as long as the object is loaded: the loader holds its lock during this call.
     let headers = unsafe { slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
     for header in headers {
         let start = object.dlpi_addr.wrapping_add(header.p_vaddr) as usize;

@@ -11,7 +11,8 @@ use super::atomic::{AtomicPtr, AtomicU32, Ordering};
 static OTHER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Takes ticks from `other` from now on, for the rest of the process. Linux can forbid a thread to
-/// read the counter (`PR_SET_TSC`, seccomp's strict mode), and sends it SIGSEGV if it does.
+/// read the counter (`PR_SET_TSC`; on x86-64 also seccomp's strict mode), and sends it SIGSEGV if
+/// it does.
 pub fn replace(other: extern "C" fn() -> u64) {
     // Release: partner of the Acquire in `replaced`, so that a thread that finds the clock finds it
     // set.
